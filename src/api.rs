@@ -1,0 +1,12 @@
+//! The objects themselves: names and ids as newtypes, metadata, conditions, definitions, ACK kinds.
+//!
+//! Everything here is data with `serde` on it. Nothing reads a file, a clock or the network.
+
+mod condition;
+mod ids;
+pub mod names;
+mod object;
+
+pub use condition::{Condition, ConditionStatus, condition_types, conditions_of, find_condition, set_condition};
+pub use ids::{AccountId, Arn, CommitId, FleetId, InvalidId, Region};
+pub use object::{GroupKind, GroupVersionKind, Object, ObjectKey, ObjectMeta};

@@ -1,0 +1,59 @@
+//! Labels, annotations, finalizers and tags, each written once.
+
+/// Group of ACK's shared kinds and prefix of its annotations.
+pub const ACK_GROUP: &str = "services.k8s.aws";
+/// Group of every kind that a definition creates unless it names another.
+pub const KRO_GROUP: &str = "kro.run";
+/// Group of this program's own kinds.
+pub const FLEETWRIGHT_GROUP: &str = "fleetwright.dev";
+
+/// Region of an ACK resource.
+pub const ANNOTATION_REGION: &str = "services.k8s.aws/region";
+/// Region for all ACK resources of a namespace.
+pub const ANNOTATION_DEFAULT_REGION: &str = "services.k8s.aws/default-region";
+/// `delete` (default) or `retain`.
+pub const ANNOTATION_DELETION_POLICY: &str = "services.k8s.aws/deletion-policy";
+/// `adopt` or `adopt-or-create`.
+pub const ANNOTATION_ADOPTION_POLICY: &str = "services.k8s.aws/adoption-policy";
+/// JSON object of identifiers for adoption.
+pub const ANNOTATION_ADOPTION_FIELDS: &str = "services.k8s.aws/adoption-fields";
+/// "true": observe only.
+pub const ANNOTATION_READ_ONLY: &str = "services.k8s.aws/read-only";
+/// kro: `suspended` or `disabled` stops reconciling an instance.
+pub const ANNOTATION_RECONCILE: &str = "kro.run/reconcile";
+/// Where in Git an object was written: `path:line:column`.
+pub const ANNOTATION_SOURCE: &str = "fleetwright.dev/source";
+/// The commit that set the object's present content.
+pub const ANNOTATION_REVISION: &str = "fleetwright.dev/revision";
+/// `allowed`: an immutable difference may be solved by delete and create.
+pub const ANNOTATION_REPLACE: &str = "fleetwright.dev/replace";
+
+/// kro: who made a child.
+pub const LABEL_OWNED: &str = "kro.run/owned";
+/// kro: node of the graph.
+pub const LABEL_NODE_ID: &str = "kro.run/node-id";
+/// kro: name of the instance.
+pub const LABEL_INSTANCE_NAME: &str = "kro.run/instance-name";
+/// kro: namespace of the instance.
+pub const LABEL_INSTANCE_NAMESPACE: &str = "kro.run/instance-namespace";
+/// kro: kind of the instance.
+pub const LABEL_INSTANCE_KIND: &str = "kro.run/instance-kind";
+/// kro: group of the instance.
+pub const LABEL_INSTANCE_GROUP: &str = "kro.run/instance-group";
+/// Kubernetes: who manages the object.
+pub const LABEL_MANAGED_BY: &str = "app.kubernetes.io/managed-by";
+
+/// Finalizer on instances.
+pub const FINALIZER_INSTANCE: &str = "kro.run/finalizer";
+
+/// Tag with the fleet's id. An AWS object with another fleet's id is never touched.
+pub const TAG_FLEET: &str = "fleetwright.dev/fleet";
+/// Tag with the object's identity.
+pub const TAG_OBJECT: &str = "fleetwright.dev/object";
+/// Tag with the life of the object: rises only when the previous one was seen gone.
+pub const TAG_INCARNATION: &str = "fleetwright.dev/incarnation";
+
+/// Owner of fields that Git states.
+pub const OWNER_GIT: &str = "fleetwright.dev/git";
+/// Owner of fields that an instance's graph states.
+pub const OWNER_GRAPH: &str = "kro.run/applyset";

@@ -1,0 +1,21 @@
+//! Fleetwright turns merged pull requests into running EKS clusters.
+//!
+//! ```text
+//!  Git revision ─▶ fleet ─▶ sync ─▶ store ─▶ controllers ─▶ managers ─▶ AWS
+//!                   │                 ▲  │        │
+//!                 yaml            status └▶ graph ┴▶ argocd ─▶ hub cluster
+//! ```
+//!
+//! A folder is a room and an arrow goes down only; `tests/it/architecture.rs` keeps it so.
+//! The order below is the order of the house, from the entrance to the pure core.
+
+// Effects: tokio, the network, the disk.
+pub mod aws;
+pub mod clock;
+pub mod managers;
+pub mod store;
+
+// Pure: functions over values, no I/O, no tokio.
+pub mod api;
+pub mod diagnostic;
+pub mod plan;

@@ -1,0 +1,3 @@
+//! The `fleetwright` program.
+
+fn main() {}

@@ -1,0 +1,152 @@
+//! One manager per resource kind: the only code that knows what AWS wants to hear.
+//!
+//! Managers know no store and no Kubernetes client. A manager file has a pure half (`diff`, `teardown`,
+//! `readiness`: from values to values, no SDK types) and an I/O half (`observe`, `perform`), and reads top
+//! to bottom: spec, status, observe, diff, create, update, delete.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use serde_json::Value;
+
+use crate::api::{AccountId, FleetId, GroupKind, ObjectKey, Region, names};
+use crate::aws::{AwsError, Session};
+use crate::plan::Step;
+
+/// What is wanted of one AWS object, with all that a manager may know about it.
+#[derive(Debug, Clone)]
+pub struct Desired {
+    /// Identity inside the fleet.
+    pub key: ObjectKey,
+    /// The author's spec with every `…Ref` resolved into its sibling field.
+    pub spec: Value,
+    /// The status last written: ids that AWS gave. Null after a lost store.
+    pub status: Value,
+    /// Annotations of the object.
+    pub annotations: BTreeMap<String, String>,
+    /// Account that the object lives in.
+    pub account: AccountId,
+    /// Region that the object lives in.
+    pub region: Region,
+    /// The fleet.
+    pub fleet: FleetId,
+    /// Which life of the AWS object is meant.
+    pub incarnation: u32,
+}
+
+impl Desired {
+    /// The tags that say whose the AWS object is; every create call carries them.
+    pub fn ownership_tags(&self) -> BTreeMap<String, String> {
+        BTreeMap::from([
+            (names::TAG_FLEET.to_owned(), self.fleet.to_string()),
+            (names::TAG_OBJECT.to_owned(), object_tag(&self.key)),
+            (names::TAG_INCARNATION.to_owned(), self.incarnation.to_string()),
+        ])
+    }
+
+    /// One annotation.
+    pub fn annotation(&self, name: &str) -> Option<&str> {
+        self.annotations.get(name).map(String::as_str)
+    }
+}
+
+/// The value of the object tag: the identity, or prefix and hash where AWS's 256 characters do not hold it.
+pub fn object_tag(key: &ObjectKey) -> String {
+    use sha2::{Digest as _, Sha256};
+    let full = key.to_string();
+    if full.chars().count() <= 256 {
+        return full;
+    }
+    let hash = Sha256::digest(full.as_bytes());
+    let hash: String = hash.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
+    let prefix: String = full.chars().take(256 - 1 - hash.len()).collect();
+    format!("{prefix}~{hash}")
+}
+
+/// An AWS object as it is.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Observed {
+    /// What AWS has, in the shape of the ACK spec.
+    pub spec: Value,
+    /// What AWS answers beyond that, in the shape of the ACK status, with `ackResourceMetadata` and
+    /// without conditions.
+    pub status: Value,
+    /// All tags, ours and others'.
+    pub tags: BTreeMap<String, String>,
+}
+
+/// Whether an observed object can be relied on by what depends on it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Readiness {
+    /// As wanted and usable.
+    Ready,
+    /// AWS is at work.
+    InProgress {
+        /// What is going on, e.g. `cluster is CREATING`.
+        message: String,
+        /// How long this usually takes in all; shapes the polling.
+        usually: Duration,
+    },
+    /// AWS gave up; only a change or a person helps.
+    Failed {
+        /// AWS's reason.
+        message: String,
+    },
+}
+
+/// Why a desired state cannot be reached by steps.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// The spec itself is wrong.
+    #[error("{message}")]
+    Invalid {
+        /// What is wrong and what to do.
+        message: String,
+    },
+    /// A field that AWS never changes differs.
+    #[error("{field} cannot be changed in place: it is {observed}, wanted {desired}")]
+    ReplacementRequired {
+        /// Path in the spec.
+        field: String,
+        /// What AWS has.
+        observed: String,
+        /// What is wanted.
+        desired: String,
+    },
+}
+
+/// Reconciles one kind of AWS object.
+#[async_trait]
+pub trait Manager: Send + Sync {
+    /// The kind, e.g. `VPC.ec2.services.k8s.aws`.
+    fn kind(&self) -> GroupKind;
+
+    /// Whether AWS keeps tags on this kind. Untaggable kinds are owned by their natural key inside an owned parent.
+    fn taggable(&self) -> bool {
+        true
+    }
+
+    /// Whether its create call takes a client token. Without one, an unknown outcome is settled by looking
+    /// for our own tags until the settle window has passed.
+    fn create_takes_token(&self) -> bool;
+
+    /// Finds and reads the AWS object: by the id in the status, else by our tags, else by its natural key.
+    /// `None` means AWS says it is not there (deleted objects that linger are not there).
+    async fn observe(&self, aws: &Session, desired: &Desired) -> Result<Option<Observed>, AwsError>;
+
+    /// The steps from what is to what is wanted; from `None` they begin with the create call. Pure.
+    ///
+    /// # Errors
+    /// When no step leads there.
+    fn diff(&self, desired: &Desired, observed: Option<&Observed>) -> Result<Vec<Step>, Refusal>;
+
+    /// The steps that remove the AWS object; empty while AWS is already deleting it. Pure.
+    fn teardown(&self, desired: &Desired, observed: &Observed) -> Vec<Step>;
+
+    /// Whether the object can be used. Pure.
+    fn readiness(&self, desired: &Desired, observed: &Observed) -> Readiness;
+
+    /// Makes one call. All arguments of the step are known. Answers the step's outputs, e.g. `{"vpcID": …}`.
+    async fn perform(&self, aws: &Session, desired: &Desired, step: &Step, token: &str) -> Result<Value, AwsError>;
+}

@@ -1,0 +1,1 @@
+//! All integration tests, in one binary: each further binary would link the AWS SDK again.

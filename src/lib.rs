@@ -18,4 +18,5 @@ pub mod store;
 // Pure: functions over values, no I/O, no tokio.
 pub mod api;
 pub mod diagnostic;
+pub mod fleet;
 pub mod plan;

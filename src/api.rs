@@ -2,11 +2,14 @@
 //!
 //! Everything here is data with `serde` on it. Nothing reads a file, a clock or the network.
 
+pub mod ack;
 mod condition;
 mod ids;
 pub mod names;
 mod object;
 
-pub use condition::{Condition, ConditionStatus, condition_types, conditions_of, find_condition, set_condition};
+pub use condition::{
+    Condition, ConditionStatus, condition_types, conditions_of, find_condition, set_condition,
+};
 pub use ids::{AccountId, Arn, CommitId, FleetId, InvalidId, Region};
 pub use object::{GroupKind, GroupVersionKind, Object, ObjectKey, ObjectMeta};

@@ -148,5 +148,11 @@ pub trait Manager: Send + Sync {
     fn readiness(&self, desired: &Desired, observed: &Observed) -> Readiness;
 
     /// Makes one call. All arguments of the step are known. Answers the step's outputs, e.g. `{"vpcID": …}`.
-    async fn perform(&self, aws: &Session, desired: &Desired, step: &Step, token: &str) -> Result<Value, AwsError>;
+    async fn perform(
+        &self,
+        aws: &Session,
+        desired: &Desired,
+        step: &Step,
+        token: &str,
+    ) -> Result<Value, AwsError>;
 }

@@ -1,6 +1,7 @@
 //! Conditions as Kubernetes, kro and ACK write them.
 
 use jiff::Timestamp;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -31,7 +32,7 @@ pub mod condition_types {
 }
 
 /// Status of a condition.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum ConditionStatus {
     /// It holds.
     True,
@@ -48,7 +49,7 @@ impl From<bool> for ConditionStatus {
 }
 
 /// One observation about an object.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Condition {
     /// See [`condition_types`].
@@ -64,6 +65,7 @@ pub struct Condition {
     pub message: Option<String>,
     /// When `status` last changed.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>", extend("format" = "date-time"))]
     pub last_transition_time: Option<Timestamp>,
     /// Generation of the object that was judged.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -72,7 +74,12 @@ pub struct Condition {
 
 impl Condition {
     /// Makes a condition without times.
-    pub fn new(type_: &str, status: impl Into<ConditionStatus>, reason: &str, message: impl Into<String>) -> Self {
+    pub fn new(
+        type_: &str,
+        status: impl Into<ConditionStatus>,
+        reason: &str,
+        message: impl Into<String>,
+    ) -> Self {
         let message = message.into();
         Self {
             type_: type_.into(),

@@ -148,27 +148,60 @@ fn chain(error: &dyn std::error::Error) -> String {
 /// never swallowed (design.md).
 fn classify(code: &str, status: u16) -> ErrorClass {
     match code {
-        "NoSuchEntity" | "NoSuchEntityException" | "ResourceNotFoundException" | "NotFoundException" | "NatGatewayNotFound" => {
-            ErrorClass::NotFound
-        }
+        "NoSuchEntity"
+        | "NoSuchEntityException"
+        | "ResourceNotFoundException"
+        | "NotFoundException"
+        | "NatGatewayNotFound" => ErrorClass::NotFound,
         code if code.ends_with(".NotFound") || code.ends_with(".NotFoundException") => ErrorClass::NotFound,
-        "EntityAlreadyExists" | "EntityAlreadyExistsException" | "InvalidGroup.Duplicate" | "ResourceAlreadyExistsException" => {
-            ErrorClass::AlreadyExists
-        }
-        "RequestLimitExceeded" | "Throttling" | "ThrottlingException" | "ThrottledException"
-        | "TooManyRequestsException" | "EC2ThrottledException" | "SlowDown" => ErrorClass::Throttled,
-        "InternalError" | "InternalFailure" | "InternalServerError" | "ServerException" | "ServiceUnavailable"
-        | "ServiceUnavailableException" | "Unavailable" | "RequestTimeout" | "RequestTimeoutException"
-        | "RequestExpired" | "ExpiredToken" | "ExpiredTokenException" => ErrorClass::Transient,
-        "DependencyViolation" | "DeleteConflict" | "DeleteConflictException" | "ResourceInUseException"
-        | "IncorrectState" | "Gateway.NotAttached" | "ConcurrentModification" | "ConcurrentModificationException" => {
-            ErrorClass::InUse
-        }
-        "InvalidParameterValue" | "InvalidParameterCombination" | "InvalidParameter" | "MissingParameter"
-        | "ValidationError" | "ValidationException" | "InvalidInput" | "InvalidInputException"
-        | "MalformedPolicyDocument" | "MalformedPolicyDocumentException" | "InvalidParameterException"
-        | "InvalidRequestException" | "UnsupportedAvailabilityZoneException" | "InvalidVpc.Range"
-        | "InvalidSubnet.Range" | "InvalidSubnet.Conflict" | "InvalidPermission.Malformed" => ErrorClass::Invalid,
+        "EntityAlreadyExists"
+        | "EntityAlreadyExistsException"
+        | "InvalidGroup.Duplicate"
+        | "ResourceAlreadyExistsException" => ErrorClass::AlreadyExists,
+        "RequestLimitExceeded"
+        | "Throttling"
+        | "ThrottlingException"
+        | "ThrottledException"
+        | "TooManyRequestsException"
+        | "EC2ThrottledException"
+        | "SlowDown" => ErrorClass::Throttled,
+        "InternalError"
+        | "InternalFailure"
+        | "InternalServerError"
+        | "ServerException"
+        | "ServiceUnavailable"
+        | "ServiceUnavailableException"
+        | "Unavailable"
+        | "RequestTimeout"
+        | "RequestTimeoutException"
+        | "RequestExpired"
+        | "ExpiredToken"
+        | "ExpiredTokenException" => ErrorClass::Transient,
+        "DependencyViolation"
+        | "DeleteConflict"
+        | "DeleteConflictException"
+        | "ResourceInUseException"
+        | "IncorrectState"
+        | "Gateway.NotAttached"
+        | "ConcurrentModification"
+        | "ConcurrentModificationException" => ErrorClass::InUse,
+        "InvalidParameterValue"
+        | "InvalidParameterCombination"
+        | "InvalidParameter"
+        | "MissingParameter"
+        | "ValidationError"
+        | "ValidationException"
+        | "InvalidInput"
+        | "InvalidInputException"
+        | "MalformedPolicyDocument"
+        | "MalformedPolicyDocumentException"
+        | "InvalidParameterException"
+        | "InvalidRequestException"
+        | "UnsupportedAvailabilityZoneException"
+        | "InvalidVpc.Range"
+        | "InvalidSubnet.Range"
+        | "InvalidSubnet.Conflict"
+        | "InvalidPermission.Malformed" => ErrorClass::Invalid,
         code if code.ends_with(".Malformed") => ErrorClass::Invalid,
         _ if status >= 500 => ErrorClass::Transient,
         _ => ErrorClass::Blocked,

@@ -16,7 +16,12 @@ pub struct Session {
 impl Session {
     /// Builds the clients from one SDK configuration. The account must have been checked with
     /// GetCallerIdentity (decisions 12); `role` is absent for the daemon's own identity.
-    pub fn new(config: &aws_config::SdkConfig, account: AccountId, region: Region, role: Option<Arn>) -> Self {
+    pub fn new(
+        config: &aws_config::SdkConfig,
+        account: AccountId,
+        region: Region,
+        role: Option<Arn>,
+    ) -> Self {
         Self {
             account,
             region,

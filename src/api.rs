@@ -4,6 +4,7 @@
 
 pub mod ack;
 mod condition;
+pub mod definition;
 mod ids;
 pub mod names;
 mod object;

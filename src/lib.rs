@@ -19,4 +19,5 @@ pub mod store;
 pub mod api;
 pub mod diagnostic;
 pub mod fleet;
+pub mod graph;
 pub mod plan;

@@ -1,0 +1,3 @@
+//! graph
+mod dag;
+mod words;

@@ -4,6 +4,13 @@
 //! `readiness`: from values to values, no SDK types) and an I/O half (`observe`, `perform`), and reads top
 //! to bottom: spec, status, observe, diff, create, update, delete.
 
+mod document;
+mod fields;
+pub mod iam;
+mod tagging;
+#[cfg(test)]
+pub(crate) mod testing;
+
 use std::collections::BTreeMap;
 use std::time::Duration;
 

@@ -1,0 +1,105 @@
+//! AWS IAM: roles and customer managed policies. IAM is global; the Region of an object says only where it is kept.
+//!
+//! IAM is eventually consistent: what one call made, the next may not see for some seconds (IAM User Guide,
+//! "Changes that I make are not always immediately visible"). Such answers are `Propagating`.
+
+pub mod policy;
+pub mod role;
+
+use std::collections::BTreeMap;
+
+use aws_sdk_iam::types::Tag;
+use serde_json::Value;
+
+use super::fields::{list, text, texts};
+use crate::aws::{AwsError, ErrorClass};
+use crate::plan::Step;
+
+pub(crate) const GROUP: &str = "iam.services.k8s.aws";
+
+/// Tags of an answer.
+fn tag_map(tags: &[Tag]) -> BTreeMap<String, String> {
+    tags.iter().map(|tag| (tag.key().to_owned(), tag.value().to_owned())).collect()
+}
+
+/// The `tags` argument of a step.
+fn tag_list(operation: &'static str, step: &Step) -> Result<Vec<Tag>, AwsError> {
+    list(step.argument("tags"), "")
+        .unwrap_or_default()
+        .iter()
+        .map(|pair| {
+            Tag::builder()
+                .key(text(pair, "/key").unwrap_or_default())
+                .value(text(pair, "/value").unwrap_or_default())
+                .build()
+                .map_err(|error| AwsError::invalid(operation, error.to_string()))
+        })
+        .collect()
+}
+
+fn tag_keys(step: &Step) -> Vec<String> {
+    texts(step.argument("tagKeys"), "").unwrap_or_default()
+}
+
+/// Gives an error of a mutating call the class that it has in IAM.
+fn settled(error: AwsError) -> AwsError {
+    let class = match error.code.as_str() {
+        // Made a moment ago by us or by whoever made what we refer to.
+        "NoSuchEntity" | "NoSuchEntityException" => ErrorClass::Propagating,
+        // A trust policy that names a role which IAM does not see yet.
+        "MalformedPolicyDocument" | "MalformedPolicyDocumentException"
+            if error.message.contains("Invalid principal") =>
+        {
+            ErrorClass::Propagating
+        }
+        "EntityTemporarilyUnmodifiable" | "EntityTemporarilyUnmodifiableException" => ErrorClass::InUse,
+        _ => return error,
+    };
+    error.reclassified(class)
+}
+
+/// The answer of a removal: what is not there needs no removal.
+fn removed(result: Result<(), AwsError>) -> Result<Value, AwsError> {
+    match result {
+        Err(error) if !error.is_not_found() => Err(settled(error)),
+        _ => Ok(Value::Null),
+    }
+}
+
+/// The refusal of a step that no manager of this service planned.
+fn unknown_call(step: &Step) -> AwsError {
+    AwsError::invalid("Perform", format!("no call {} is known for {}", step.call, step.object))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn error(code: &str, message: &str) -> AwsError {
+        AwsError {
+            class: ErrorClass::Blocked,
+            operation: "CreateRole",
+            code: code.into(),
+            message: message.into(),
+            request_id: None,
+        }
+    }
+
+    #[test]
+    fn consistency_lag_is_told_from_faults() {
+        let cases = [
+            ("NoSuchEntity", "Policy arn:x does not exist or is not attachable.", ErrorClass::Propagating),
+            (
+                "MalformedPolicyDocument",
+                "Invalid principal in policy: \"AWS\":\"arn:y\"",
+                ErrorClass::Propagating,
+            ),
+            ("MalformedPolicyDocument", "Syntax errors in policy.", ErrorClass::Blocked),
+            ("EntityTemporarilyUnmodifiable", "", ErrorClass::InUse),
+            ("LimitExceeded", "", ErrorClass::Blocked),
+        ];
+        for (code, message, class) in cases {
+            assert_eq!(settled(error(code, message)).class, class, "{code} {message}");
+        }
+    }
+}

@@ -13,6 +13,8 @@
 pub mod aws;
 pub mod clock;
 pub mod managers;
+#[cfg(feature = "simulator")]
+pub mod simulator;
 pub mod store;
 
 // Pure: functions over values, no I/O, no tokio.

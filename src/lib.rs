@@ -23,3 +23,4 @@ pub mod diagnostic;
 pub mod fleet;
 pub mod graph;
 pub mod plan;
+pub mod yaml;

@@ -2,6 +2,10 @@
 
 mod error;
 mod session;
+mod sessions;
+pub mod tags;
+pub mod token;
 
 pub use error::{AwsError, Dependency, ErrorClass};
 pub use session::Session;
+pub use sessions::{BaseCredentials, Purpose, RoleChoice, SessionSettings, Sessions};

@@ -3,7 +3,6 @@
 mod error;
 mod session;
 mod sessions;
-pub mod tags;
 pub mod token;
 
 pub use error::{AwsError, Dependency, ErrorClass};

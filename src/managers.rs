@@ -5,8 +5,10 @@
 //! to bottom: spec, status, observe, diff, create, update, delete.
 
 mod document;
+pub mod ec2;
 mod fields;
 pub mod iam;
+pub mod registry;
 mod tagging;
 #[cfg(test)]
 pub(crate) mod testing;

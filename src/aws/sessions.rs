@@ -178,7 +178,12 @@ impl Sessions {
         slots.entries.remove(&(role.clone(), purpose.clone()));
     }
 
-    async fn session(&self, role: &RoleChoice, region: &Region, purpose: &Purpose) -> Result<Session, AwsError> {
+    async fn session(
+        &self,
+        role: &RoleChoice,
+        region: &Region,
+        purpose: &Purpose,
+    ) -> Result<Session, AwsError> {
         // The daemon's own credentials carry no session name that a commit could be in.
         let purpose = if *role == RoleChoice::Own { &Purpose::Read } else { purpose };
         let slot = self.slot(role, purpose);
@@ -232,7 +237,12 @@ impl Sessions {
     }
 
     /// Gets credentials and has AWS say whose they are.
-    async fn identify(&self, role: &RoleChoice, region: &Region, purpose: &Purpose) -> Result<Identity, AwsError> {
+    async fn identify(
+        &self,
+        role: &RoleChoice,
+        region: &Region,
+        purpose: &Purpose,
+    ) -> Result<Identity, AwsError> {
         let base = self.base().await.clone();
         let (credentials, expected, renew_at) = match role {
             RoleChoice::Own => (base, self.settings.own_account.clone(), None),
@@ -277,9 +287,9 @@ impl Sessions {
             .send()
             .await
             .map_err(|error| AwsError::from_sdk("AssumeRole", error))?;
-        let given = answer
-            .credentials
-            .ok_or_else(|| AwsError::invalid("AssumeRole", format!("no credentials in the answer for {role}")))?;
+        let given = answer.credentials.ok_or_else(|| {
+            AwsError::invalid("AssumeRole", format!("no credentials in the answer for {role}"))
+        })?;
         Ok(Credentials::new(
             given.access_key_id,
             given.secret_access_key,
@@ -289,7 +299,11 @@ impl Sessions {
         ))
     }
 
-    async fn caller(&self, region: &Region, credentials: SharedCredentialsProvider) -> Result<AccountId, AwsError> {
+    async fn caller(
+        &self,
+        region: &Region,
+        credentials: SharedCredentialsProvider,
+    ) -> Result<AccountId, AwsError> {
         let answer = aws_sdk_sts::Client::new(&self.config(region, credentials))
             .get_caller_identity()
             .send()
@@ -303,11 +317,15 @@ impl Sessions {
         self.base
             .get_or_init(|| async {
                 match &self.settings.credentials {
-                    BaseCredentials::Fixed(credentials) => SharedCredentialsProvider::new(credentials.clone()),
+                    BaseCredentials::Fixed(credentials) => {
+                        SharedCredentialsProvider::new(credentials.clone())
+                    }
                     // The chain asks real metadata services: neither the endpoint nor the client given
                     // for AWS's own services is meant for them.
                     BaseCredentials::DefaultChain => SharedCredentialsProvider::new(
-                        aws_config::default_provider::credentials::DefaultCredentialsChain::builder().build().await,
+                        aws_config::default_provider::credentials::DefaultCredentialsChain::builder()
+                            .build()
+                            .await,
                     ),
                 }
             })

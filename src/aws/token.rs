@@ -78,7 +78,8 @@ mod tests {
 
     fn token(incarnation: u32, change: impl FnOnce(Step) -> Step) -> String {
         let key = ObjectKey::new("ec2.services.k8s.aws", "NATGateway", "team", "nat");
-        let step = Step::new(&key, "CreateNatGateway", Operation::Create, "create").with("subnetID", "subnet-1");
+        let step =
+            Step::new(&key, "CreateNatGateway", Operation::Create, "create").with("subnetID", "subnet-1");
         of_step(&"fleet".parse().unwrap(), incarnation, &change(step))
     }
 

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::fields::{list, ours, remembered, text, text_map};
 use super::{Desired, Observed};
+use crate::api::names;
 
 /// Name in the status extension of the tag keys that are ours.
 pub(crate) const MEMORY: &str = "tagKeys";
@@ -55,14 +56,21 @@ pub(crate) struct TagChanges {
 }
 
 impl TagChanges {
-    /// Compares.
+    /// Compares. The incarnation is written by the create call and never corrected: it says which life of
+    /// the object this is, and the object knows better than a store that may have been lost.
     pub(crate) fn between(desired: &Desired, observed: &Observed) -> Self {
         let wanted = wanted(desired);
         let remove = ours(observed, MEMORY)
             .into_iter()
             .filter(|key| !wanted.contains_key(key) && observed.tags.contains_key(key))
             .collect();
-        let set = wanted.into_iter().filter(|(key, value)| observed.tags.get(key) != Some(value)).collect();
+        let set = wanted
+            .into_iter()
+            .filter(|(key, value)| match observed.tags.get(key) {
+                Some(found) => found != value && key != names::TAG_INCARNATION,
+                None => true,
+            })
+            .collect();
         Self { set, remove }
     }
 }
@@ -95,6 +103,43 @@ mod tests {
         let changes = TagChanges::between(&desired, &observed);
         assert_eq!(changes.set, BTreeMap::from([("a".into(), "2".into())]));
         assert_eq!(changes.remove, BTreeSet::from(["b".into()]));
+    }
+
+    #[test]
+    fn the_incarnation_of_a_living_object_is_not_corrected() {
+        let desired = testing::desired("ec2.services.k8s.aws", "VPC", json!({}));
+        let mut observed = Observed { tags: desired.ownership_tags(), ..Observed::default() };
+        observed.tags.insert(names::TAG_INCARNATION.into(), "3".into());
+        assert_eq!(TagChanges::between(&desired, &observed), TagChanges::default());
+        observed.tags.remove(names::TAG_INCARNATION);
+        assert_eq!(TagChanges::between(&desired, &observed).set.len(), 1, "adoption writes it");
+    }
+
+    proptest::proptest! {
+        /// Two specs one after the other, with tags of somebody else: these survive, and nothing of ours is left behind.
+        #[test]
+        fn foreign_tags_survive_and_wanted_tags_arrive(
+            first in proptest::collection::btree_map("[a-d]", "[01]", 0..4),
+            second in proptest::collection::btree_map("[a-d]", "[01]", 0..4),
+            foreign in proptest::collection::btree_map("[e-h]", "[01]", 0..4),
+        ) {
+            let mut desired = testing::desired("ec2.services.k8s.aws", "VPC", json!({}));
+            let mut tags = foreign.clone();
+            for spec in [&first, &second] {
+                desired.spec = json!({"tags": spec});
+                for _ in 0..2 {
+                    desired.status = json!({"fleetwright": {MEMORY: memory(&desired, &tags)}});
+                    let observed = Observed { tags: tags.clone(), status: desired.status.clone(), ..Observed::default() };
+                    let changes = TagChanges::between(&desired, &observed);
+                    tags.extend(changes.set);
+                    tags.retain(|key, _| !changes.remove.contains(key));
+                }
+            }
+            let mut expected = foreign;
+            expected.extend(second);
+            expected.extend(desired.ownership_tags());
+            proptest::prop_assert_eq!(tags, expected);
+        }
     }
 
     #[test]

@@ -155,6 +155,7 @@ async fn sessions_for_changes_are_bounded_and_reads_stay() {
     let kept = sessions.slots.lock().unwrap().entries.len();
     assert_eq!(kept, CHANGE_SESSIONS + 1);
     sessions.read(&role(), &here).await.unwrap();
-    let reads = sts.asked("AssumeRole").iter().filter(|form| form["RoleSessionName"] == "fleetwright-read").count();
+    let reads =
+        sts.asked("AssumeRole").iter().filter(|form| form["RoleSessionName"] == "fleetwright-read").count();
     assert_eq!(reads, 1);
 }

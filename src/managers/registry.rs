@@ -1,0 +1,18 @@
+//! Every kind that this program manages: adding one is one file and one line here.
+
+use std::sync::Arc;
+
+use super::{Manager, ec2};
+
+/// All managers.
+pub fn all() -> Vec<Arc<dyn Manager>> {
+    vec![
+        Arc::new(ec2::ElasticIpAddress),
+        Arc::new(ec2::InternetGateway),
+        Arc::new(ec2::NatGateway),
+        Arc::new(ec2::RouteTable),
+        Arc::new(ec2::SecurityGroup),
+        Arc::new(ec2::Subnet),
+        Arc::new(ec2::Vpc),
+    ]
+}

@@ -155,18 +155,34 @@ pub fn load(tree: &Tree, options: &Options<'_>) -> Fleet {
         .collect();
     fleet.documents = without_duplicates(objects, &mut fleet);
     warn_without_instances(&kinds, &mut fleet);
-    fleet.diagnostics.sort_by(|left, right| left.location.cmp(&right.location));
+    fleet.diagnostics.sort_by(|left, right| place(left).cmp(&place(right)));
     fleet.ignored.sort();
     fleet.ignored.dedup();
     fleet
 }
 
+/// Findings about the tree as a whole stand last.
+fn place(finding: &Diagnostic) -> (bool, Option<&Location>) {
+    (finding.location.is_none(), finding.location.as_ref())
+}
+
 /// From a document with a kind to an object, or to findings.
-fn read(candidate: Candidate, kinds: &Kinds<'_>, namespace: &str, fleet: &mut Fleet) -> Option<FleetDocument> {
+fn read(
+    candidate: Candidate,
+    kinds: &Kinds<'_>,
+    namespace: &str,
+    fleet: &mut Fleet,
+) -> Option<FleetDocument> {
     let before = fleet.diagnostics.iter().filter(|finding| finding.is_error()).count();
     kinds.check(&candidate, fleet);
     let mut object = metadata::read(&candidate, fleet)?;
-    metadata::settle_namespace(&mut object, &candidate, kinds.is_namespaced(&candidate.gvk), namespace, fleet);
+    metadata::settle_namespace(
+        &mut object,
+        &candidate,
+        kinds.is_namespaced(&candidate.gvk),
+        namespace,
+        fleet,
+    );
     let Candidate { mut document, file, gvk } = candidate;
     if gvk.group.is_empty() && gvk.kind == "Secret" {
         secret::encode(&mut object, &document, &file, fleet);
@@ -194,7 +210,9 @@ fn without_duplicates(objects: Vec<FleetDocument>, fleet: &mut Fleet) -> Vec<Fle
                 let message = format!("`{key}` is already stated at {first}");
                 let help = "keep one of the two; until then neither takes effect";
                 fleet.failed_paths.insert(first.file.clone());
-                fleet.report(Diagnostic::error("duplicate-object", message).at(document.location("")).with_help(help));
+                fleet.report(
+                    Diagnostic::error("duplicate-object", message).at(document.location("")).with_help(help),
+                );
                 doubled.insert(key);
             }
         }

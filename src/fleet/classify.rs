@@ -20,7 +20,13 @@ pub(super) struct Candidate {
 }
 
 /// The candidates of one file; `room` is how many more the tree may have.
-pub(super) fn file(file: File<'_>, files: &Files<'_>, options: &Options<'_>, room: usize, fleet: &mut Fleet) -> Vec<Candidate> {
+pub(super) fn file(
+    file: File<'_>,
+    files: &Files<'_>,
+    options: &Options<'_>,
+    room: usize,
+    fleet: &mut Fleet,
+) -> Vec<Candidate> {
     if !is_yaml(file.path) {
         return Vec::new();
     }
@@ -32,13 +38,23 @@ pub(super) fn file(file: File<'_>, files: &Files<'_>, options: &Options<'_>, roo
         FileContent::Text(text) => text,
         FileContent::TooLarge(bytes) => {
             let message = format!("the file is too large to read: {bytes} bytes");
-            fleet.unreadable(file.path, "file-too-large", message, "split it, or list it in .fleetwrightignore");
+            fleet.unreadable(
+                file.path,
+                "file-too-large",
+                message,
+                "split it, or list it in .fleetwrightignore",
+            );
             return Vec::new();
         }
         // Links are replaced by what they lead to before a file gets here.
         FileContent::Binary | FileContent::Symlink(_) => {
             let message = "the file is not UTF-8 text".to_owned();
-            fleet.unreadable(file.path, "not-text", message, "save it as UTF-8, or list it in .fleetwrightignore");
+            fleet.unreadable(
+                file.path,
+                "not-text",
+                message,
+                "save it as UTF-8, or list it in .fleetwrightignore",
+            );
             return Vec::new();
         }
     };
@@ -51,7 +67,8 @@ pub(super) fn file(file: File<'_>, files: &Files<'_>, options: &Options<'_>, roo
     let parsed = yaml::parse(file.path, text, &options.limits.yaml);
     for mut finding in parsed.diagnostics {
         if finding.is_error() && finding.help.is_none() {
-            finding.help = Some("correct it, or list the file in .fleetwrightignore when it is no manifest".into());
+            finding.help =
+                Some("correct it, or list the file in .fleetwrightignore when it is no manifest".into());
         }
         fleet.report(finding);
     }
@@ -61,7 +78,12 @@ pub(super) fn file(file: File<'_>, files: &Files<'_>, options: &Options<'_>, roo
     }
     if candidates.len() > room {
         let message = "the repository has more objects than allowed, counted up to this file".to_owned();
-        fleet.unreadable(file.path, "too-many-objects", message, "narrow `source.git.path`, or split the fleet");
+        fleet.unreadable(
+            file.path,
+            "too-many-objects",
+            message,
+            "narrow `source.git.path`, or split the fleet",
+        );
         candidates.clear();
     }
     candidates
@@ -94,10 +116,19 @@ fn may_hold_objects(text: &str) -> bool {
 }
 
 fn is_blank(text: &str) -> bool {
-    text.trim_start_matches('\u{feff}').lines().map(str::trim).all(|line| line.is_empty() || line.starts_with('#') || line == "---")
+    text.trim_start_matches('\u{feff}')
+        .lines()
+        .map(str::trim)
+        .all(|line| line.is_empty() || line.starts_with('#') || line == "---")
 }
 
-fn classify(document: Document, file: &str, depth: usize, candidates: &mut Vec<Candidate>, fleet: &mut Fleet) {
+fn classify(
+    document: Document,
+    file: &str,
+    depth: usize,
+    candidates: &mut Vec<Candidate>,
+    fleet: &mut Fleet,
+) {
     let line = document.position("").line;
     let ignore = |fleet: &mut Fleet, reason: String| fleet.ignore(file, format!("line {line}: {reason}"));
     let fields = match &document.value {
@@ -107,7 +138,9 @@ fn classify(document: Document, file: &str, depth: usize, candidates: &mut Vec<C
     };
     let (api_version, kind) = match (fields.get("apiVersion"), fields.get("kind")) {
         (Some(Value::String(api_version)), Some(Value::String(kind))) => (api_version, kind),
-        (None, None) if !looks_like_object(fields) => return ignore(fleet, "no apiVersion and no kind".into()),
+        (None, None) if !looks_like_object(fields) => {
+            return ignore(fleet, "no apiVersion and no kind".into());
+        }
         // apiVersion or kind alone is common in other tools' files; with metadata it is a slip.
         (None, Some(_)) | (Some(_), None) if !looks_like_object(fields) => {
             return ignore(fleet, "no Kubernetes object: apiVersion and kind do not stand together".into());
@@ -127,10 +160,15 @@ fn classify(document: Document, file: &str, depth: usize, candidates: &mut Vec<C
         }
     };
     let gvk = GroupVersionKind::from_api_version(api_version, kind);
-    if gvk.version.is_empty() || gvk.version.contains('/') || api_version.starts_with('/') || kind.is_empty() {
+    if gvk.version.is_empty() || gvk.version.contains('/') || api_version.starts_with('/') || kind.is_empty()
+    {
         let message = format!("`{api_version}` and `{kind}` name no kind");
         let help = "write `apiVersion: group/version`, or `apiVersion: v1` for the core kinds";
-        fleet.report(Diagnostic::error("bad-field", message).at(document.position("/apiVersion").in_file(file)).with_help(help));
+        fleet.report(
+            Diagnostic::error("bad-field", message)
+                .at(document.position("/apiVersion").in_file(file))
+                .with_help(help),
+        );
         return;
     }
     if gvk.group == KUSTOMIZE_GROUP {
@@ -149,7 +187,13 @@ fn classify(document: Document, file: &str, depth: usize, candidates: &mut Vec<C
 }
 
 /// An item of a list must be an object: nobody else writes `kind: List`.
-fn classify_item(item: Document, file: &str, depth: usize, candidates: &mut Vec<Candidate>, fleet: &mut Fleet) {
+fn classify_item(
+    item: Document,
+    file: &str,
+    depth: usize,
+    candidates: &mut Vec<Candidate>,
+    fleet: &mut Fleet,
+) {
     let is_object = item.value.get("apiVersion").is_some() && item.value.get("kind").is_some();
     if is_object {
         return classify(item, file, depth, candidates, fleet);
@@ -171,5 +215,7 @@ fn missing(field: &str, document: &Document, file: &str) -> Diagnostic {
         None => format!("add `{field}`, or list the file in .fleetwrightignore when it is no manifest"),
     };
     let at = document.key_position(&near.map(|near| yaml::join_pointer("", near)).unwrap_or_default());
-    Diagnostic::error("missing-field", format!("an object needs `{field}`")).at(at.in_file(file)).with_help(help)
+    Diagnostic::error("missing-field", format!("an object needs `{field}`"))
+        .at(at.in_file(file))
+        .with_help(help)
 }

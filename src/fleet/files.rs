@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::Fleet;
 use super::ignore::{IGNORE_FILE, IgnoreRules};
 use super::tree::{FileContent, Tree};
-use super::Fleet;
 use crate::diagnostic::Diagnostic;
 
 /// Links that lead to links.
@@ -29,7 +29,8 @@ impl<'a> Files<'a> {
     pub(super) fn chart_of_template(&self, path: &str) -> Option<&str> {
         let mut rest = path;
         while let Some((above, _)) = rest.rsplit_once('/') {
-            let chart = above.strip_suffix("templates").filter(|chart| chart.is_empty() || chart.ends_with('/'));
+            let chart =
+                above.strip_suffix("templates").filter(|chart| chart.is_empty() || chart.ends_with('/'));
             if let Some(found) = chart.and_then(|chart| self.charts.get(chart.trim_end_matches('/'))) {
                 return Some(found);
             }
@@ -67,7 +68,9 @@ pub(super) fn parent(path: &str) -> &str {
 pub(super) fn collect<'a>(tree: &'a Tree, path: &str, fleet: &mut Fleet) -> Files<'a> {
     let Some(scope) = normalise("", path) else {
         let message = format!("the configured path `{path}` leads out of the repository");
-        fleet.diagnostics.push(Diagnostic::error("path-not-found", message).with_help("correct `source.git.path`"));
+        fleet
+            .diagnostics
+            .push(Diagnostic::error("path-not-found", message).with_help("correct `source.git.path`"));
         return Files { contents: BTreeMap::new(), charts: BTreeSet::new() };
     };
     let mut collector = Collector { tree, scope: &scope, contents: BTreeMap::new(), fleet };
@@ -77,7 +80,9 @@ pub(super) fn collect<'a>(tree: &'a Tree, path: &str, fleet: &mut Fleet) -> File
     let mut contents = collector.contents;
     if contents.is_empty() && !scope.is_empty() && under(tree, &scope).next().is_none() {
         let message = format!("the repository has no path `{scope}`");
-        fleet.diagnostics.push(Diagnostic::error("path-not-found", message).with_help("correct `source.git.path`"));
+        fleet
+            .diagnostics
+            .push(Diagnostic::error("path-not-found", message).with_help("correct `source.git.path`"));
     }
 
     let chart_of = |path: &str| {
@@ -86,7 +91,8 @@ pub(super) fn collect<'a>(tree: &'a Tree, path: &str, fleet: &mut Fleet) -> File
     };
     let charts = tree.keys().chain(contents.keys()).filter_map(|path| chart_of(path)).collect();
 
-    let rules = IgnoreRules::collect(tree.iter().chain(contents.iter().map(|(path, content)| (path, *content))));
+    let rules =
+        IgnoreRules::collect(tree.iter().chain(contents.iter().map(|(path, content)| (path, *content))));
     contents.retain(|path, _| match rules.judge(path) {
         Some(rule) => {
             if is_yaml(path) {
@@ -103,7 +109,9 @@ pub(super) fn collect<'a>(tree: &'a Tree, path: &str, fleet: &mut Fleet) -> File
 fn under<'a>(tree: &'a Tree, scope: &str) -> impl Iterator<Item = (&'a String, &'a FileContent)> {
     let prefix = if scope.is_empty() { String::new() } else { format!("{scope}/") };
     let exact = tree.get_key_value(scope);
-    exact.into_iter().chain(tree.range(prefix.clone()..).take_while(move |(path, _)| path.starts_with(&prefix)))
+    exact
+        .into_iter()
+        .chain(tree.range(prefix.clone()..).take_while(move |(path, _)| path.starts_with(&prefix)))
 }
 
 /// A path relative to a directory of the repository, or `None` when it leads out.
@@ -147,7 +155,9 @@ impl<'a> Collector<'a, '_> {
             return;
         };
         let inside = |path: &str, directory: &str| {
-            directory.is_empty() || path == directory || path.strip_prefix(directory).is_some_and(|rest| rest.starts_with('/'))
+            directory.is_empty()
+                || path == directory
+                || path.strip_prefix(directory).is_some_and(|rest| rest.starts_with('/'))
         };
         let tree = self.tree;
         let mut found = under(tree, &resolved).peekable();
@@ -163,9 +173,10 @@ impl<'a> Collector<'a, '_> {
                 self.fleet.report(Diagnostic::warning("symlink-dangling", message).at(location));
             }
         } else if inside(&resolved, self.scope) {
-            self.fleet.ignore(shown, format!("symbolic link to `{resolved}`, which is read in its own place"));
+            self.fleet
+                .ignore(shown, format!("symbolic link to `{resolved}`, which is read in its own place"));
         } else if hops == MAX_HOPS || inside(self.scope, &resolved) {
-            let message = format!("the symbolic link to `{resolved}` leads in a circle");
+            let message = format!("the symbolic link to `{target}` leads in a circle");
             self.fleet.unreadable(shown, "symlink-circle", message, "correct or remove the link");
         } else {
             for (path, content) in found {

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::classify::Candidate;
 use super::Fleet;
+use super::classify::Candidate;
 use crate::api::definition::DEFINITION_KIND;
 use crate::api::names::{FLEETWRIGHT_GROUP, KRO_GROUP};
 use crate::api::{GroupKind, GroupVersionKind};
@@ -57,7 +57,8 @@ impl<'a> Kinds<'a> {
 
     /// An object of a kind that a definition creates, whether its definition is in this tree or not.
     pub(super) fn is_instance(&self, gvk: &GroupVersionKind) -> bool {
-        self.generated.contains_key(&gvk.group_kind()) || (is_kro_group(&gvk.group) && gvk.kind != DEFINITION_KIND)
+        self.generated.contains_key(&gvk.group_kind())
+            || (is_kro_group(&gvk.group) && gvk.kind != DEFINITION_KIND)
     }
 
     /// Reports kinds of kro's and our own groups that nothing creates (decision 16).
@@ -68,7 +69,9 @@ impl<'a> Kinds<'a> {
             if generated.version != gvk.version && (self.is_namespaced)(gvk).is_none() {
                 let message = format!("`{}` has no version `{}`", gvk.group_kind(), gvk.version);
                 let help = format!("its definition creates `{}`", generated.version);
-                fleet.report(Diagnostic::error("unknown-version", message).at(at("/apiVersion")).with_help(help));
+                fleet.report(
+                    Diagnostic::error("unknown-version", message).at(at("/apiVersion")).with_help(help),
+                );
             }
             return;
         }
@@ -82,7 +85,9 @@ impl<'a> Kinds<'a> {
             if gvk.version != OWN_VERSION {
                 let message = format!("`{}` has no version `{}`", gvk.group_kind(), gvk.version);
                 let help = format!("write `apiVersion: {}/{OWN_VERSION}`", gvk.group);
-                fleet.report(Diagnostic::error("unknown-version", message).at(at("/apiVersion")).with_help(help));
+                fleet.report(
+                    Diagnostic::error("unknown-version", message).at(at("/apiVersion")).with_help(help),
+                );
             }
             return;
         }
@@ -91,18 +96,26 @@ impl<'a> Kinds<'a> {
         }
         let finding = if gvk.group == KRO_GROUP && gvk.kind == REMOVED_KIND {
             Diagnostic::error("removed-kind", format!("`{REMOVED_KIND}` is an API that kro has removed"))
-                .with_help(format!("write it as `{DEFINITION_KIND}` (`apiVersion: {KRO_GROUP}/{OWN_VERSION}`)"))
+                .with_help(format!(
+                    "write it as `{DEFINITION_KIND}` (`apiVersion: {KRO_GROUP}/{OWN_VERSION}`)"
+                ))
         } else if gvk.group == INTERNAL_GROUP {
-            Diagnostic::error("unknown-kind", format!("`{}` is written by controllers only", gvk.group_kind()))
-                .with_help("remove the document")
+            Diagnostic::error(
+                "unknown-kind",
+                format!("`{}` is written by controllers only", gvk.group_kind()),
+            )
+            .with_help("remove the document")
         } else {
             let generated = self.generated.keys().map(|kind| kind.kind.as_str());
             let help = match nearest(&gvk.kind, own.iter().copied().chain(generated)) {
                 Some(near) => format!("did you mean `{near}`?"),
                 None => "add the definition that creates it".into(),
             };
-            Diagnostic::error("unknown-kind", format!("no definition creates the kind `{}`", gvk.group_kind()))
-                .with_help(help)
+            Diagnostic::error(
+                "unknown-kind",
+                format!("no definition creates the kind `{}`", gvk.group_kind()),
+            )
+            .with_help(help)
         };
         fleet.report(finding.at(at("/kind")));
     }

@@ -3,8 +3,8 @@
 
 use serde_json::{Map, Value};
 
-use super::classify::Candidate;
 use super::Fleet;
+use super::classify::Candidate;
 use crate::api::Object;
 use crate::diagnostic::{Diagnostic, nearest};
 use crate::yaml::join_pointer;
@@ -43,7 +43,12 @@ pub(super) fn read(candidate: &Candidate, fleet: &mut Fleet) -> Option<Object> {
             return None;
         }
         Some(_) => {
-            reader.error("bad-field", "/metadata", "`metadata` is no map", "write `metadata:` with a `name` below");
+            reader.error(
+                "bad-field",
+                "/metadata",
+                "`metadata` is no map",
+                "write `metadata:` with a `name` below",
+            );
             return None;
         }
     };
@@ -56,7 +61,12 @@ pub(super) fn read(candidate: &Candidate, fleet: &mut Fleet) -> Option<Object> {
     match Object::from_value(Value::Object(fields)) {
         Ok(object) => Some(object),
         Err(error) => {
-            reader.error("bad-field", "/metadata", format!("the metadata cannot be read: {error}"), "correct it");
+            reader.error(
+                "bad-field",
+                "/metadata",
+                format!("the metadata cannot be read: {error}"),
+                "correct it",
+            );
             None
         }
     }
@@ -74,9 +84,12 @@ pub(super) fn settle_namespace(
     match namespaced {
         Some(true) if namespace.is_empty() => default_namespace.clone_into(namespace),
         Some(false) if !namespace.is_empty() => {
-            let message = format!("`{}` lives in no namespace, so `{namespace}` is dropped", candidate.gvk.kind);
+            let message =
+                format!("`{}` lives in no namespace, so `{namespace}` is dropped", candidate.gvk.kind);
             let at = candidate.document.position("/metadata/namespace").in_file(&candidate.file);
-            fleet.report(Diagnostic::warning("namespace-dropped", message).at(at).with_help("remove the line"));
+            fleet.report(
+                Diagnostic::warning("namespace-dropped", message).at(at).with_help("remove the line"),
+            );
             namespace.clear();
         }
         _ => {}
@@ -89,7 +102,13 @@ impl Reader<'_> {
         self.fleet.report(finding.at(at));
     }
 
-    fn error(&mut self, code: &'static str, pointer: &str, message: impl Into<String>, help: impl Into<String>) {
+    fn error(
+        &mut self,
+        code: &'static str,
+        pointer: &str,
+        message: impl Into<String>,
+        help: impl Into<String>,
+    ) {
         self.report(Diagnostic::error(code, message).with_help(help), pointer);
     }
 
@@ -157,27 +176,53 @@ impl Reader<'_> {
         self.verdict("bad-name", pointer, &format!("the namespace `{name}`"), dns_label_problem(name))
     }
 
-    fn texts(&mut self, pointer: &str, value: &Value, what: &str, rule: Option<fn(&str) -> Option<&'static str>>) -> bool {
+    fn texts(
+        &mut self,
+        pointer: &str,
+        value: &Value,
+        what: &str,
+        rule: Option<fn(&str) -> Option<&'static str>>,
+    ) -> bool {
         let Value::Object(entries) = value else {
-            self.error("bad-field", pointer, format!("`{what}s` is no map"), "write `key: \"value\"` below it");
+            self.error(
+                "bad-field",
+                pointer,
+                format!("`{what}s` is no map"),
+                "write `key: \"value\"` below it",
+            );
             return false;
         };
         let mut sound = true;
         let mut bytes = 0;
         for (key, value) in entries {
             let pointer = join_pointer(pointer, key);
-            sound &= self.verdict("bad-key", &pointer, &format!("the {what} key `{key}`"), qualified_name_problem(key));
+            sound &= self.verdict(
+                "bad-key",
+                &pointer,
+                &format!("the {what} key `{key}`"),
+                qualified_name_problem(key),
+            );
             match self.string(&pointer, value, &format!("the {what} `{key}`")) {
                 None => sound = false,
                 Some(text) => {
                     bytes += key.len() + text.len();
                     let problem = rule.and_then(|rule| rule(text));
-                    sound &= self.verdict("bad-label", &pointer, &format!("the value of the {what} `{key}`"), problem);
+                    sound &= self.verdict(
+                        "bad-label",
+                        &pointer,
+                        &format!("the value of the {what} `{key}`"),
+                        problem,
+                    );
                 }
             }
         }
         if bytes > MAX_ANNOTATIONS {
-            self.error("bad-field", pointer, format!("the {what}s have {bytes} bytes together"), "262144 are allowed");
+            self.error(
+                "bad-field",
+                pointer,
+                format!("the {what}s have {bytes} bytes together"),
+                "262144 are allowed",
+            );
             sound = false;
         }
         sound
@@ -205,7 +250,13 @@ impl Reader<'_> {
         None
     }
 
-    fn verdict(&mut self, code: &'static str, pointer: &str, what: &str, problem: Option<&'static str>) -> bool {
+    fn verdict(
+        &mut self,
+        code: &'static str,
+        pointer: &str,
+        what: &str,
+        problem: Option<&'static str>,
+    ) -> bool {
         if let Some(problem) = problem {
             self.error(code, pointer, format!("{what} is not allowed"), problem);
         }
@@ -220,7 +271,9 @@ fn dns_label_problem(name: &str) -> Option<&'static str> {
 
 fn dns_subdomain_problem(name: &str) -> Option<&'static str> {
     let sound = name.len() <= 253 && name.split('.').all(is_dns_label);
-    (!sound).then_some("use up to 253 of a-z, 0-9, `-` and `.`, with a letter or digit at both ends and beside each `.`")
+    (!sound).then_some(
+        "use up to 253 of a-z, 0-9, `-` and `.`, with a letter or digit at both ends and beside each `.`",
+    )
 }
 
 fn path_segment_problem(name: &str) -> Option<&'static str> {

@@ -12,7 +12,11 @@ use crate::yaml::{Document, join_pointer};
 /// Moves `stringData` into `data`, where it wins, as an API server does on write.
 pub(super) fn encode(object: &mut Object, document: &Document, file: &str, fleet: &mut Fleet) {
     let mut error = |pointer: &str, message: String, help: &str| {
-        fleet.report(Diagnostic::error("bad-secret", message).at(document.position(pointer).in_file(file)).with_help(help));
+        fleet.report(
+            Diagnostic::error("bad-secret", message)
+                .at(document.position(pointer).in_file(file))
+                .with_help(help),
+        );
     };
     let mut map = |field: &str| match object.body.remove(field) {
         None | Some(Value::Null) => Map::new(),
@@ -24,7 +28,8 @@ pub(super) fn encode(object: &mut Object, document: &Document, file: &str, fleet
     };
     let (mut data, texts) = (map("data"), map("stringData"));
     for (key, value) in &data {
-        let sound = value.as_str().is_some_and(|text| STANDARD.decode(text.replace(['\r', '\n'], "")).is_ok());
+        let sound =
+            value.as_str().is_some_and(|text| STANDARD.decode(text.replace(['\r', '\n'], "")).is_ok());
         if !sound {
             let help = "encode the value, or move it to `stringData`";
             error(&join_pointer("/data", key), format!("the value of `data.{key}` is not Base64"), help);

@@ -1,1 +1,3 @@
 //! All integration tests, in one binary: each further binary would link the AWS SDK again.
+
+mod fleet_corpus;

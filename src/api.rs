@@ -5,6 +5,7 @@
 pub mod ack;
 mod condition;
 pub mod definition;
+pub mod iam_role_selector;
 mod ids;
 pub mod names;
 mod object;

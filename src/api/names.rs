@@ -25,6 +25,10 @@ pub const ANNOTATION_RECONCILE: &str = "kro.run/reconcile";
 pub const ANNOTATION_SOURCE: &str = "fleetwright.dev/source";
 /// The commit that set the object's present content.
 pub const ANNOTATION_REVISION: &str = "fleetwright.dev/revision";
+/// The instance that a child belongs to, as an object key: survives names that no label value holds.
+pub const ANNOTATION_INSTANCE: &str = "fleetwright.dev/instance";
+/// kro: deletion order of a child; higher goes first.
+pub const ANNOTATION_APPLY_ORDER: &str = "internal.kro.run/apply-order";
 /// `allowed`: an immutable difference may be solved by delete and create.
 pub const ANNOTATION_REPLACE: &str = "fleetwright.dev/replace";
 

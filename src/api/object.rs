@@ -113,6 +113,25 @@ impl fmt::Display for ObjectKey {
     }
 }
 
+impl std::str::FromStr for ObjectKey {
+    type Err = super::InvalidId;
+
+    /// Reads what [`ObjectKey`]'s `Display` writes.
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let parts: Vec<&str> = text.split('/').collect();
+        let (kind, namespace, name) = match parts.as_slice() {
+            [kind, name] => (*kind, "", *name),
+            [kind, namespace, name] => (*kind, *namespace, *name),
+            _ => ("", "", ""),
+        };
+        if kind.is_empty() || name.is_empty() {
+            return Err(super::InvalidId { value: text.to_owned(), expected: "an object key (Kind.group/namespace/name)" });
+        }
+        let (kind, group) = kind.split_once('.').unwrap_or((kind, ""));
+        Ok(Self::new(group, kind, namespace, name))
+    }
+}
+
 /// Object metadata, the part of Kubernetes' ObjectMeta that this program reads or writes.
 /// Fields it does not know are kept in `other`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -232,5 +251,22 @@ impl Object {
     /// Whether deletion has been asked for.
     pub fn is_terminating(&self) -> bool {
         self.metadata.deletion_timestamp.is_some()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_reads_back_what_it_prints() {
+        for key in [
+            ObjectKey::new("ec2.services.k8s.aws", "VPC", "team", "main"),
+            ObjectKey::new("", "Namespace", "", "team"),
+            ObjectKey::new("", "Secret", "argocd", "a"),
+        ] {
+            assert_eq!(key.to_string().parse::<ObjectKey>().unwrap(), key);
+        }
+        assert!("VPC".parse::<ObjectKey>().is_err());
     }
 }

@@ -1,0 +1,263 @@
+//! Where an object lives: the role, account and Region that its manager works with.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use crate::api::iam_role_selector::{self, IamRoleSelectorSpec};
+use crate::api::{AccountId, Arn, GroupKind, Object, ObjectKey, Region, names};
+use crate::aws::RoleChoice;
+
+use super::mirror::Mirror;
+
+/// Where an object lives.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Placement {
+    /// Whose credentials to use.
+    pub role: RoleChoice,
+    /// The account those credentials must belong to.
+    pub account: AccountId,
+    /// The Region.
+    pub region: Region,
+    /// The selector that decided, for the condition.
+    pub selector: Option<String>,
+}
+
+/// Why an object cannot be placed: a person is needed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Unplaced {
+    /// No selector matches, and the daemon's own role is not allowed here (decisions 12).
+    #[error(
+        "no IAMRoleSelector matches namespace {namespace}, and the daemon's own account is not listed in `aws.useOwnRoleIn`"
+    )]
+    NoRoleSelected {
+        /// Namespace of the object.
+        namespace: String,
+    },
+    /// More than one selector matches.
+    #[error("{} IAMRoleSelectors match: {}: keep one", selectors.len(), selectors.join(", "))]
+    Ambiguous {
+        /// Names of the selectors.
+        selectors: Vec<String>,
+    },
+    /// No Region is stated anywhere.
+    #[error("no Region: set the annotation `{}` or `aws.defaultRegion`", names::ANNOTATION_REGION)]
+    NoRegion,
+    /// The Region is none.
+    #[error("`{annotation}`: {region:?} is not an AWS Region")]
+    InvalidRegion {
+        /// The annotation.
+        annotation: &'static str,
+        /// Its value.
+        region: String,
+    },
+    /// The object already lives elsewhere; AWS objects do not move.
+    #[error("the AWS object lives in {what} {recorded}, but {wanted} is asked for: move it back, or delete it first")]
+    Moved {
+        /// `account` or `Region`.
+        what: &'static str,
+        /// Where it lives.
+        recorded: String,
+        /// Where it is wanted.
+        wanted: String,
+    },
+}
+
+impl Unplaced {
+    /// Reason of the condition.
+    pub fn reason(&self) -> &'static str {
+        match self {
+            Self::NoRoleSelected { .. } => "NoRoleSelected",
+            Self::Ambiguous { .. } => "AmbiguousRole",
+            Self::NoRegion => "NoRegion",
+            Self::InvalidRegion { .. } => "InvalidRegion",
+            Self::Moved { .. } => "Moved",
+        }
+    }
+}
+
+/// Decides placements.
+#[derive(Debug)]
+pub struct Accounts {
+    mirror: Arc<Mirror>,
+    own_account: AccountId,
+    use_own_role_in: BTreeSet<AccountId>,
+    default_region: Option<Region>,
+}
+
+impl Accounts {
+    /// `own_account` is the account of the daemon's own credentials.
+    pub fn new(
+        mirror: Arc<Mirror>,
+        own_account: AccountId,
+        use_own_role_in: BTreeSet<AccountId>,
+        default_region: Option<Region>,
+    ) -> Self {
+        Self { mirror, own_account, use_own_role_in, default_region }
+    }
+
+    /// Where an object lives. An object that is being deleted stays where it was last, even when the
+    /// selector or namespace that said so is gone (decisions 11).
+    pub fn place(&self, object: &Object) -> Result<Placement, Unplaced> {
+        let recorded = Recorded::of(object);
+        if object.is_terminating()
+            && let (Some(account), Some(region), Some(role)) = (&recorded.account, &recorded.region, &recorded.role)
+        {
+            return Ok(Placement {
+                role: role.clone(),
+                account: account.clone(),
+                region: region.clone(),
+                selector: recorded.selector,
+            });
+        }
+        let (role, account, selector) = self.role(object)?;
+        let region = self.region(object)?;
+        if let Some(recorded) = recorded.account.filter(|recorded| *recorded != account) {
+            return Err(Unplaced::Moved {
+                what: "account",
+                recorded: recorded.to_string(),
+                wanted: account.to_string(),
+            });
+        }
+        if let Some(recorded) = recorded.region.filter(|recorded| *recorded != region) {
+            return Err(Unplaced::Moved {
+                what: "Region",
+                recorded: recorded.to_string(),
+                wanted: region.to_string(),
+            });
+        }
+        Ok(Placement { role, account, region, selector })
+    }
+
+    fn role(&self, object: &Object) -> Result<(RoleChoice, AccountId, Option<String>), Unplaced> {
+        let namespace = self.namespace(object);
+        let no_labels = BTreeMap::new();
+        let labels = namespace.as_ref().map_or(&no_labels, |namespace| &namespace.metadata.labels);
+        let kind = GroupKind::new(names::ACK_GROUP, iam_role_selector::KIND);
+        let mut matching: Vec<(String, IamRoleSelectorSpec)> = self
+            .mirror
+            .of_kind(&kind)
+            .iter()
+            .filter_map(|selector| Some((selector.metadata.name.clone(), IamRoleSelectorSpec::of(selector).ok()?)))
+            .filter(|(_, spec)| spec.selects(object, labels))
+            .collect();
+        match (matching.pop(), matching.is_empty()) {
+            (Some((name, spec)), true) => {
+                // `IamRoleSelectorSpec::of` has checked that the ARN names an account.
+                let account = spec.arn.account().unwrap_or_else(|| self.own_account.clone());
+                let role = RoleChoice::Assume { arn: spec.arn, external_id: spec.external_id };
+                Ok((role, account, Some(name)))
+            }
+            (Some((name, _)), false) => {
+                let mut selectors: Vec<String> = matching.into_iter().map(|(name, _)| name).collect();
+                selectors.push(name);
+                Err(Unplaced::Ambiguous { selectors })
+            }
+            (None, _) if self.use_own_role_in.contains(&self.own_account) => {
+                Ok((RoleChoice::Own, self.own_account.clone(), None))
+            }
+            (None, _) => Err(Unplaced::NoRoleSelected { namespace: object.metadata.namespace.clone() }),
+        }
+    }
+
+    fn region(&self, object: &Object) -> Result<Region, Unplaced> {
+        let namespace = self.namespace(object);
+        let stated = object.annotation(names::ANNOTATION_REGION).map(|region| (names::ANNOTATION_REGION, region));
+        let inherited = namespace
+            .as_ref()
+            .and_then(|namespace| namespace.annotation(names::ANNOTATION_DEFAULT_REGION))
+            .map(|region| (names::ANNOTATION_DEFAULT_REGION, region));
+        match stated.or(inherited) {
+            Some((annotation, region)) => {
+                region.parse().map_err(|_| Unplaced::InvalidRegion { annotation, region: region.to_owned() })
+            }
+            None => self.default_region.clone().ok_or(Unplaced::NoRegion),
+        }
+    }
+
+    fn namespace(&self, object: &Object) -> Option<Arc<Object>> {
+        self.mirror.get(&ObjectKey::new("", "Namespace", "", object.metadata.namespace.clone()))
+    }
+}
+
+/// Where an object lived when it was last worked on, as its status says.
+struct Recorded {
+    account: Option<AccountId>,
+    region: Option<Region>,
+    role: Option<RoleChoice>,
+    selector: Option<String>,
+}
+
+impl Recorded {
+    fn of(object: &Object) -> Self {
+        let text = |pointer: &str| object.status().pointer(pointer).and_then(serde_json::Value::as_str);
+        let role = match text("/fleetwright/role") {
+            Some("own") => Some(RoleChoice::Own),
+            Some(arn) => arn.parse::<Arn>().ok().map(|arn| RoleChoice::Assume {
+                arn,
+                external_id: text("/fleetwright/externalID").map(str::to_owned),
+            }),
+            None => None,
+        };
+        Self {
+            account: text("/ackResourceMetadata/ownerAccountID").and_then(|account| account.parse().ok()),
+            region: text("/ackResourceMetadata/region").and_then(|region| region.parse().ok()),
+            role,
+            selector: text("/fleetwright/selector").map(str::to_owned),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn accounts(own: &[&str], selectors: &[(&str, &str, &str)]) -> Accounts {
+        let mirror = Arc::new(Mirror::default());
+        for (name, account, namespace) in selectors {
+            let object = json!({"apiVersion": "services.k8s.aws/v1alpha1", "kind": "IAMRoleSelector",
+                "metadata": {"name": name}, "spec": {"arn": format!("arn:aws:iam::{account}:role/fleet"),
+                "namespaceSelector": {"names": [namespace]}}});
+            mirror.put(Arc::new(Object::from_value(object).unwrap()));
+        }
+        let own = own.iter().map(|account| account.parse().unwrap()).collect();
+        Accounts::new(mirror, "111111111111".parse().unwrap(), own, None)
+    }
+
+    fn vpc(status: Value, terminating: bool) -> Object {
+        let mut object = json!({"apiVersion": "ec2.services.k8s.aws/v1alpha1", "kind": "VPC", "status": status,
+            "metadata": {"name": "v", "namespace": "n", "annotations": {"services.k8s.aws/region": "eu-west-1"}}});
+        if terminating {
+            object["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
+        }
+        Object::from_value(object).unwrap()
+    }
+
+    #[test]
+    fn one_selector_decides_none_blocks_and_two_are_named() {
+        let one = accounts(&[], &[("a", "222222222222", "n")]).place(&vpc(Value::Null, false)).unwrap();
+        assert_eq!((one.account.as_str(), one.selector.as_deref()), ("222222222222", Some("a")));
+
+        let none = accounts(&["222222222222"], &[]).place(&vpc(Value::Null, false)).unwrap_err();
+        assert_eq!(none.reason(), "NoRoleSelected");
+        let own = accounts(&["111111111111"], &[]).place(&vpc(Value::Null, false)).unwrap();
+        assert_eq!(own.role, RoleChoice::Own);
+
+        let two = accounts(&[], &[("a", "222222222222", "n"), ("b", "333333333333", "n")]);
+        assert_eq!(
+            two.place(&vpc(Value::Null, false)).unwrap_err().to_string(),
+            "2 IAMRoleSelectors match: a, b: keep one"
+        );
+    }
+
+    #[test]
+    fn an_object_does_not_move_and_is_deleted_where_it_lives() {
+        let status = json!({"ackResourceMetadata": {"ownerAccountID": "333333333333", "region": "eu-west-1"},
+            "fleetwright": {"role": "arn:aws:iam::333333333333:role/fleet"}});
+        let moved = accounts(&[], &[("a", "222222222222", "n")]).place(&vpc(status.clone(), false)).unwrap_err();
+        assert_eq!(moved.reason(), "Moved");
+        let placement = accounts(&[], &[]).place(&vpc(status, true)).unwrap();
+        assert_eq!(placement.account.as_str(), "333333333333");
+    }
+}

@@ -1,0 +1,115 @@
+//! A copy of the store in memory, kept by the store's watch, for lookups that must not wait.
+//!
+//! It may lag behind the store by an event. Controllers therefore read the object they work on from
+//! the store itself, and let the next event correct what they saw of others.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, PoisonError, RwLock};
+
+use crate::api::{GroupKind, Object, ObjectKey, names};
+
+#[derive(Debug, Default)]
+struct Content {
+    objects: BTreeMap<ObjectKey, Arc<Object>>,
+    children: BTreeMap<ObjectKey, BTreeSet<ObjectKey>>,
+}
+
+/// The copy.
+#[derive(Debug, Default)]
+pub struct Mirror {
+    content: RwLock<Content>,
+}
+
+/// The instance that a child says it belongs to.
+pub fn owner_of(object: &Object) -> Option<ObjectKey> {
+    object.annotation(names::ANNOTATION_INSTANCE)?.parse().ok()
+}
+
+impl Mirror {
+    fn read<T>(&self, look: impl FnOnce(&Content) -> T) -> T {
+        look(&self.content.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Takes an object as it is now.
+    pub fn put(&self, object: Arc<Object>) {
+        let mut content = self.content.write().unwrap_or_else(PoisonError::into_inner);
+        let key = object.key();
+        content.forget(&key);
+        if let Some(owner) = owner_of(&object) {
+            content.children.entry(owner).or_default().insert(key.clone());
+        }
+        content.objects.insert(key, object);
+    }
+
+    /// Forgets an object that is gone.
+    pub fn remove(&self, key: &ObjectKey) {
+        self.content.write().unwrap_or_else(PoisonError::into_inner).forget(key);
+    }
+
+    /// Replaces everything, after a watch had to start anew.
+    pub fn reset(&self, objects: impl IntoIterator<Item = Arc<Object>>) {
+        *self.content.write().unwrap_or_else(PoisonError::into_inner) = Content::default();
+        objects.into_iter().for_each(|object| self.put(object));
+    }
+
+    /// One object.
+    pub fn get(&self, key: &ObjectKey) -> Option<Arc<Object>> {
+        self.read(|content| content.objects.get(key).cloned())
+    }
+
+    /// All objects of a kind, ordered by namespace and name.
+    pub fn of_kind(&self, kind: &GroupKind) -> Vec<Arc<Object>> {
+        let first = ObjectKey::new(kind.group.clone(), kind.kind.clone(), "", "");
+        self.read(|content| {
+            content
+                .objects
+                .range(first..)
+                .take_while(|(key, _)| key.group == kind.group && key.kind == kind.kind)
+                .map(|(_, object)| object.clone())
+                .collect()
+        })
+    }
+
+    /// The children of an instance, ordered by key.
+    pub fn children(&self, owner: &ObjectKey) -> Vec<Arc<Object>> {
+        self.read(|content| {
+            let keys = content.children.get(owner).into_iter().flatten();
+            keys.filter_map(|key| content.objects.get(key).cloned()).collect()
+        })
+    }
+
+    /// Everything below an object, at any depth, parents before their children.
+    pub fn descendants(&self, owner: &ObjectKey) -> Vec<Arc<Object>> {
+        let mut found = Vec::new();
+        let mut seen = BTreeSet::from([owner.clone()]);
+        let mut next = vec![owner.clone()];
+        while let Some(key) = next.pop() {
+            for child in self.children(&key) {
+                if seen.insert(child.key()) {
+                    next.push(child.key());
+                    found.push(child);
+                }
+            }
+        }
+        found
+    }
+
+    /// Every object, ordered by key.
+    pub fn all(&self) -> Vec<Arc<Object>> {
+        self.read(|content| content.objects.values().cloned().collect())
+    }
+}
+
+impl Content {
+    fn forget(&mut self, key: &ObjectKey) {
+        if let Some(old) = self.objects.remove(key)
+            && let Some(owner) = owner_of(&old)
+            && let Some(siblings) = self.children.get_mut(&owner)
+        {
+            siblings.remove(key);
+            if siblings.is_empty() {
+                self.children.remove(&owner);
+            }
+        }
+    }
+}

@@ -13,6 +13,7 @@
 pub mod accounts;
 pub mod executor;
 pub mod mirror;
+mod ownership;
 pub mod queue;
 mod references;
 mod report;

@@ -3,6 +3,7 @@
 //! Everything here is data with `serde` on it. Nothing reads a file, a clock or the network.
 
 pub mod ack;
+pub mod approval;
 mod condition;
 pub mod definition;
 pub mod iam_role_selector;

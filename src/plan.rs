@@ -1,5 +1,6 @@
-//! What would be done, as data: steps, and the order and guard over them.
+//! What would be done, as data: steps, and the guard over removals.
 
+pub mod guard;
 mod step;
 
-pub use step::{Argument, Operation, Step};
+pub use step::{Argument, MissingOutput, Operation, Step};

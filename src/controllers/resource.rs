@@ -145,7 +145,7 @@ impl ResourceController {
             self.store.set_finalizer(key, &finalizer, true).await?;
         }
         report.placed(&placement);
-        let session = match self.sessions.read(&placement.role, &placement.account, &placement.region).await {
+        let session = match self.sessions.read(&placement.role, &placement.region).await {
             Ok(session) => session,
             Err(error) => return self.failed(&object, report, &error).await,
         };
@@ -331,7 +331,7 @@ impl ResourceController {
         let commit = subject.object.annotation(names::ANNOTATION_REVISION).and_then(|text| text.parse::<CommitId>().ok());
         let placement = &subject.placement;
         let session =
-            self.sessions.mutate(&placement.role, &placement.account, &placement.region, commit.as_ref()).await;
+            self.sessions.mutate(&placement.role, &placement.region, commit.as_ref()).await;
         let outcome = match session {
             Ok(session) => {
                 self.executor.perform(subject.manager.as_ref(), &session, &subject.desired, steps).await

@@ -1,0 +1,158 @@
+//! The guard over removals: judged by what would be lost in AWS, whatever caused it (decisions 10).
+//!
+//! Only removals are held. Creates and updates of the same revision go on.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use sha2::{Digest as _, Sha256};
+
+use crate::api::ObjectKey;
+
+/// When many removals at once are too many.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Thresholds {
+    /// More removals than this are held.
+    pub max_removals: usize,
+    /// More than this part of all root objects, in percent, is held.
+    pub max_percent: usize,
+}
+
+impl Default for Thresholds {
+    fn default() -> Self {
+        Self { max_removals: 5, max_percent: 20 }
+    }
+}
+
+/// One root object that is to go, with the protected AWS objects that would go with it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Removal {
+    /// The root object, authored in Git.
+    pub object: ObjectKey,
+    /// Clusters, VPCs and keys below it, or itself.
+    pub protected: Vec<ObjectKey>,
+}
+
+/// A set of removals that waits for an approval in Git.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Held {
+    /// What an approval must name. It changes when the set does, so an approval dies with its set.
+    pub digest: String,
+    /// Why.
+    pub reason: String,
+    /// The root objects, with what would be lost.
+    pub removals: BTreeMap<ObjectKey, Vec<ObjectKey>>,
+}
+
+impl Held {
+    /// The document to commit.
+    pub fn approval(&self) -> String {
+        format!(
+            "apiVersion: fleetwright.dev/v1alpha1\nkind: Approval\nmetadata:\n  name: approve-{digest}\nspec:\n  digest: {digest}\n  reason: <why these removals are meant>\n",
+            digest = self.digest
+        )
+    }
+}
+
+/// What may go now and what is held.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Judgement {
+    /// Free to go.
+    pub allowed: Vec<ObjectKey>,
+    /// Waits for an approval.
+    pub held: Option<Held>,
+}
+
+/// Judges the removals of one revision. `roots` is the number of root objects before it.
+pub fn judge(
+    removals: Vec<Removal>,
+    roots: usize,
+    thresholds: Thresholds,
+    approvals: &BTreeSet<String>,
+) -> Judgement {
+    let count = removals.len();
+    let everything = count > 0 && count == roots;
+    let many = count > 1
+        && (count > thresholds.max_removals || count.saturating_mul(100) > roots.saturating_mul(thresholds.max_percent));
+    let (held, free): (Vec<_>, Vec<_>) =
+        removals.into_iter().partition(|removal| everything || many || !removal.protected.is_empty());
+    let mut allowed: Vec<ObjectKey> = free.into_iter().map(|removal| removal.object).collect();
+    if held.is_empty() {
+        return Judgement { allowed, held: None };
+    }
+    let lost: usize = held.iter().map(|removal| removal.protected.len()).sum();
+    let reason = if everything {
+        format!("all {roots} root objects of the fleet would go")
+    } else if many {
+        format!("{count} of {roots} root objects would go at once")
+    } else {
+        format!("{lost} protected AWS objects would be deleted")
+    };
+    let removals: BTreeMap<ObjectKey, Vec<ObjectKey>> =
+        held.into_iter().map(|removal| (removal.object, removal.protected)).collect();
+    let digest = digest_of(removals.keys());
+    if approvals.contains(&digest) {
+        allowed.extend(removals.into_keys());
+        return Judgement { allowed, held: None };
+    }
+    Judgement { allowed, held: Some(Held { digest, reason, removals }) }
+}
+
+/// The digest of a set of objects: independent of their order, short enough to type.
+pub fn digest_of<'a>(objects: impl IntoIterator<Item = &'a ObjectKey>) -> String {
+    let sorted: BTreeSet<String> = objects.into_iter().map(ObjectKey::to_string).collect();
+    let mut hash = Sha256::new();
+    for key in sorted {
+        hash.update(key.as_bytes());
+        hash.update([0]);
+    }
+    hash.finalize().iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn removals(count: usize, protected: bool) -> Vec<Removal> {
+        let key = |index: usize| ObjectKey::new("kro.run", "EksCluster", "n", format!("c{index}"));
+        (0..count)
+            .map(|index| Removal {
+                object: key(index),
+                protected: if protected { vec![ObjectKey::new("eks.services.k8s.aws", "Cluster", "n", "c")] } else { vec![] },
+            })
+            .collect()
+    }
+
+    fn held(count: usize, roots: usize, protected: bool) -> bool {
+        judge(removals(count, protected), roots, Thresholds::default(), &BTreeSet::new()).held.is_some()
+    }
+
+    #[test]
+    fn the_borders_of_the_guard() {
+        assert!(!held(0, 0, false), "nothing to remove");
+        assert!(!held(1, 2, false), "one of two is half, but one");
+        assert!(held(1, 1, false), "all");
+        assert!(held(2, 9, false), "22 %");
+        assert!(!held(2, 10, false), "20 % exactly");
+        assert!(!held(5, 100, false), "five exactly");
+        assert!(held(6, 100, false), "six");
+        assert!(held(1, 100, true), "a protected object");
+    }
+
+    #[test]
+    fn an_approval_fits_its_set_only() {
+        let first = judge(removals(1, true), 10, Thresholds::default(), &BTreeSet::new()).held.unwrap();
+        let approvals = BTreeSet::from([first.digest.clone()]);
+        assert_eq!(judge(removals(1, true), 10, Thresholds::default(), &approvals).allowed.len(), 1);
+        assert!(judge(removals(2, true), 10, Thresholds::default(), &approvals).held.is_some());
+        assert!(first.approval().contains(&first.digest));
+    }
+
+    #[test]
+    fn only_the_protected_ones_are_held_when_few_go() {
+        let mut set = removals(1, true);
+        set.push(Removal { object: ObjectKey::new("", "ConfigMap", "n", "x"), protected: vec![] });
+        let judgement = judge(set, 100, Thresholds::default(), &BTreeSet::new());
+        assert_eq!(judgement.allowed.len(), 1);
+        assert_eq!(judgement.held.unwrap().removals.len(), 1);
+    }
+}

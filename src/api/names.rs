@@ -29,6 +29,8 @@ pub const ANNOTATION_REVISION: &str = "fleetwright.dev/revision";
 pub const ANNOTATION_INSTANCE: &str = "fleetwright.dev/instance";
 /// kro: deletion order of a child; higher goes first.
 pub const ANNOTATION_APPLY_ORDER: &str = "internal.kro.run/apply-order";
+/// "true": a namespace that nobody declared; it goes when it is empty.
+pub const ANNOTATION_IMPLICIT: &str = "fleetwright.dev/implicit";
 /// `allowed`: an immutable difference may be solved by delete and create.
 pub const ANNOTATION_REPLACE: &str = "fleetwright.dev/replace";
 
@@ -44,6 +46,8 @@ pub const LABEL_INSTANCE_NAMESPACE: &str = "kro.run/instance-namespace";
 pub const LABEL_INSTANCE_KIND: &str = "kro.run/instance-kind";
 /// kro: group of the instance.
 pub const LABEL_INSTANCE_GROUP: &str = "kro.run/instance-group";
+/// ApplySet (KEP-3659): the set that a child belongs to.
+pub const LABEL_PART_OF: &str = "applyset.kubernetes.io/part-of";
 /// Kubernetes: who manages the object.
 pub const LABEL_MANAGED_BY: &str = "app.kubernetes.io/managed-by";
 
@@ -61,3 +65,5 @@ pub const TAG_INCARNATION: &str = "fleetwright.dev/incarnation";
 pub const OWNER_GIT: &str = "fleetwright.dev/git";
 /// Owner of fields that an instance's graph states.
 pub const OWNER_GRAPH: &str = "kro.run/applyset";
+/// Owner of namespaces that nobody declared.
+pub const OWNER_IMPLICIT: &str = "fleetwright.dev/implicit";

@@ -1,0 +1,173 @@
+//! Checks a whole fleet repository at once: definitions against the kinds, everything else against
+//! its schema. The same function serves `validate`, `render` and the daemon.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::{Fleet, FleetDocument};
+use crate::api::approval::{self, ApprovalSpec};
+use crate::api::definition::{DEFINITION_GROUP, DEFINITION_KIND};
+use crate::api::iam_role_selector::{self, IamRoleSelectorSpec};
+use crate::api::{GroupKind, Object, ObjectKey, names};
+use crate::diagnostic::{Diagnostic, Location, Severity};
+use crate::graph::{self, Catalogue, Graph, KindCatalogue as _, Problem};
+use crate::schema;
+
+/// A fleet repository after its check.
+#[derive(Debug, Default)]
+pub struct Checked {
+    /// Everything that may take effect, defaulted as its schema says, with the file it stands in.
+    pub objects: Vec<(String, Object)>,
+    /// The graphs of all good definitions.
+    pub graphs: BTreeMap<GroupKind, Arc<Graph>>,
+    /// Findings about all documents, in the order of the files.
+    pub diagnostics: Vec<Diagnostic>,
+    /// Paths with at least one error: what they last held stays in force.
+    pub failed_paths: BTreeSet<String>,
+}
+
+/// Checks a loaded fleet. `last_good` are the definitions in force, which serve where the repository's
+/// present version is broken.
+pub fn check(fleet: Fleet, last_good: &[Arc<Object>]) -> Checked {
+    let mut checked =
+        Checked { diagnostics: fleet.diagnostics, failed_paths: fleet.failed_paths, ..Checked::default() };
+    let (definitions, others): (Vec<_>, Vec<_>) =
+        fleet.documents.into_iter().partition(|document| document.object.gvk().group_kind() == definition_kind());
+    let kept = kept_definitions(&definitions, last_good, &checked.failed_paths);
+    let mut catalogue = Catalogue::builtin();
+    checked.definitions(definitions, &kept, &mut catalogue);
+    for document in others {
+        checked.document(document, &catalogue);
+    }
+    checked.diagnostics.sort_by(|a, b| a.location.cmp(&b.location).then(b.severity.cmp(&a.severity)));
+    checked
+}
+
+fn definition_kind() -> GroupKind {
+    GroupKind::new(DEFINITION_GROUP, DEFINITION_KIND)
+}
+
+/// Definitions in force whose path does not load now.
+fn kept_definitions(
+    present: &[FleetDocument],
+    last_good: &[Arc<Object>],
+    failed_paths: &BTreeSet<String>,
+) -> Vec<Arc<Object>> {
+    let present: BTreeSet<ObjectKey> = present.iter().map(|document| document.object.key()).collect();
+    let kept = last_good.iter().filter(|definition| {
+        !present.contains(&definition.key())
+            && source_path(definition).is_some_and(|path| failed_paths.contains(path))
+    });
+    kept.cloned().collect()
+}
+
+/// The file that an object of the store was written in.
+pub fn source_path(object: &Object) -> Option<&str> {
+    let source = object.annotation(names::ANNOTATION_SOURCE)?;
+    // path:line:column, and a path may hold colons.
+    let mut parts = source.rsplitn(3, ':');
+    let (_, _, path) = (parts.next()?, parts.next()?, parts.next()?);
+    Some(path)
+}
+
+impl Checked {
+    /// Whether anything is an error.
+    pub fn has_errors(&self) -> bool {
+        self.diagnostics.iter().any(Diagnostic::is_error)
+    }
+
+    fn definitions(&mut self, documents: Vec<FleetDocument>, kept: &[Arc<Object>], catalogue: &mut Catalogue) {
+        let objects: Vec<&Object> =
+            documents.iter().map(|document| &document.object).chain(kept.iter().map(AsRef::as_ref)).collect();
+        let results = graph::compile_all(objects.iter().copied());
+        for result in results.iter().flatten() {
+            let graph = result.graph.clone();
+            catalogue.insert(graph.kind().clone());
+            self.graphs.insert(graph.kind().gvk.group_kind(), graph);
+        }
+        for (document, result) in documents.into_iter().zip(results) {
+            let problems = match result {
+                Ok(compiled) => compiled.warnings,
+                Err(problems) => problems,
+            };
+            self.accept(document, &problems, None);
+        }
+    }
+
+    fn document(&mut self, document: FleetDocument, catalogue: &Catalogue) {
+        let object = &document.object;
+        let gvk = object.gvk();
+        if let Some(graph) = self.graphs.get(&gvk.group_kind()) {
+            let (admitted, problems) = graph.admit(object);
+            self.accept(document, &problems, Some(admitted));
+            return;
+        }
+        let mut problems = Vec::new();
+        if gvk.group_kind() == GroupKind::new(names::ACK_GROUP, iam_role_selector::KIND)
+            && let Err(message) = IamRoleSelectorSpec::of(object)
+        {
+            problems.push(Problem::error("/spec", "invalid-selector", message));
+        }
+        if gvk.group_kind() == GroupKind::new(names::FLEETWRIGHT_GROUP, approval::KIND)
+            && let Err(message) = ApprovalSpec::of(object)
+        {
+            problems.push(Problem::error("/spec", "invalid-approval", message));
+        }
+        let mut admitted = None;
+        if let Some(kind) = catalogue.kind(&gvk) {
+            let (object, found) = against_schema(object, &kind.schema);
+            problems.extend(found);
+            admitted = Some(object);
+        } else if gvk.group != names::FLEETWRIGHT_GROUP {
+            let message = format!("nobody here manages the kind `{gvk}`: it is stored and handed to the hub as written");
+            problems.push(Problem::warning("/kind", "unmanaged-kind", message));
+        }
+        self.accept(document, &problems, admitted);
+    }
+
+    fn accept(&mut self, document: FleetDocument, problems: &[Problem], admitted: Option<Object>) {
+        let failed = problems.iter().any(Problem::is_error);
+        self.diagnostics.extend(problems.iter().map(|problem| diagnostic(&document, problem)));
+        if failed {
+            self.failed_paths.insert(document.file);
+        } else {
+            self.objects.push((document.file, admitted.unwrap_or(document.object)));
+        }
+    }
+}
+
+/// Defaults, prunes and validates an object of a kind that has a schema.
+fn against_schema(object: &Object, kind: &schema::Schema) -> (Object, Vec<Problem>) {
+    let mut value = serde_json::Value::Object(object.body.clone());
+    schema::apply_defaults(kind, &mut value);
+    let mut problems: Vec<Problem> = schema::prune(kind, &mut value)
+        .into_iter()
+        .map(|pointer| {
+            let message = format!("unknown field `{}` is dropped", pointer.trim_start_matches('/').replace('/', "."));
+            Problem::warning(pointer, "unknown-field", message)
+        })
+        .collect();
+    problems.extend(schema::validate(kind, &value).into_iter().map(|violation| {
+        Problem::error(violation.pointer, "invalid-value", violation.message).with_help(violation.help)
+    }));
+    let mut admitted = object.clone();
+    if let serde_json::Value::Object(body) = value {
+        admitted.body = body;
+    }
+    (admitted, problems)
+}
+
+/// A problem with the place of its pointer in the file.
+fn diagnostic(document: &FleetDocument, problem: &Problem) -> Diagnostic {
+    let position = document.document.position(&problem.pointer);
+    let offset = problem.offset.and_then(|offset| u32::try_from(offset).ok()).unwrap_or_default();
+    let location =
+        Location { file: document.file.clone(), line: position.line, column: position.column.saturating_add(offset) };
+    let mut diagnostic = match problem.severity {
+        Severity::Error => Diagnostic::error(problem.code, problem.message.clone()),
+        Severity::Warning => Diagnostic::warning(problem.code, problem.message.clone()),
+        Severity::Note => Diagnostic::note(problem.code, problem.message.clone()),
+    };
+    diagnostic.help.clone_from(&problem.help);
+    diagnostic.at(location)
+}

@@ -43,6 +43,24 @@ pub fn check(fleet: Fleet, last_good: &[Arc<Object>]) -> Checked {
     checked
 }
 
+/// Checks documents against graphs that are in force already.
+pub fn check_with(fleet: Fleet, graphs: &BTreeMap<GroupKind, Arc<Graph>>) -> Checked {
+    let mut checked = Checked {
+        diagnostics: fleet.diagnostics,
+        failed_paths: fleet.failed_paths,
+        graphs: graphs.clone(),
+        ..Checked::default()
+    };
+    let mut catalogue = Catalogue::builtin();
+    for graph in graphs.values() {
+        catalogue.insert(graph.kind().clone());
+    }
+    for document in fleet.documents {
+        checked.document(document, &catalogue);
+    }
+    checked
+}
+
 fn definition_kind() -> GroupKind {
     GroupKind::new(DEFINITION_GROUP, DEFINITION_KIND)
 }

@@ -1,0 +1,395 @@
+//! Puts a revision into the store, in one transaction.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use serde_json::json;
+use tokio::sync::{Mutex, watch};
+
+use crate::api::{CommitId, GroupKind, GroupVersionKind, Object, ObjectKey, names};
+use crate::clock::Clock;
+use crate::controllers::definition::DefinitionController;
+use crate::controllers::instance::{approvals, implicit_namespace, keep_revision, protected_below};
+use crate::controllers::mirror::Mirror;
+use crate::diagnostic::{Diagnostic, Severity};
+use crate::fleet::{self, Checked, LoadOptions};
+use crate::git::{Revision, Source, SourceError};
+use crate::plan::guard::{self, Removal, Thresholds};
+use crate::store::{ObjectStore, Selector, StoreError, Write};
+
+use super::last_good::{Role, authored, gone, role};
+use super::state::{HeldRemoval, RevisionRecord, SyncState};
+
+/// Kind of the record of the revision in force.
+pub const REVISION_KIND: &str = "Revision";
+/// Its name: there is one.
+const REVISION_NAME: &str = "current";
+/// How far back the history of a path is walked for a version that loads (decisions 9).
+const HISTORY_LIMIT: usize = 500;
+
+/// Why a revision was not taken.
+#[derive(Debug, thiserror::Error)]
+pub enum SyncError {
+    /// The source could not be read; the revision in force stays.
+    #[error(transparent)]
+    Source(#[from] SourceError),
+    /// The store failed; the revision in force stays.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// Nothing was found: absence is not a delete.
+    #[error("revision {label} holds no Kubernetes object at all: it is not taken, and nothing is removed")]
+    Empty {
+        /// The revision.
+        label: String,
+    },
+    /// History was rewritten.
+    #[error(
+        "revision {label} does not descend from {applied}, which is in force: to take it, commit an Approval with digest {digest}"
+    )]
+    NotDescendant {
+        /// The new revision.
+        label: String,
+        /// The revision in force.
+        applied: String,
+        /// What the approval must name.
+        digest: String,
+    },
+}
+
+/// How revisions are judged.
+#[derive(Debug, Clone)]
+pub struct SyncSettings {
+    /// How the tree is read.
+    pub load: LoadOptions,
+    /// When many removals are too many.
+    pub thresholds: Thresholds,
+}
+
+/// Takes revisions.
+pub struct Syncer {
+    store: Arc<dyn ObjectStore>,
+    mirror: Arc<Mirror>,
+    source: Arc<dyn Source>,
+    clock: Clock,
+    settings: SyncSettings,
+    state: watch::Sender<SyncState>,
+    /// One revision at a time. Holds the keys that the revision in force states.
+    busy: Mutex<Option<InForce>>,
+}
+
+/// What the revision in force states, for later tidying.
+#[derive(Debug, Clone)]
+struct InForce {
+    stated: BTreeSet<ObjectKey>,
+    failed_paths: BTreeSet<String>,
+}
+
+impl Syncer {
+    /// Puts the syncer together.
+    pub fn new(
+        store: Arc<dyn ObjectStore>,
+        mirror: Arc<Mirror>,
+        source: Arc<dyn Source>,
+        clock: Clock,
+        settings: SyncSettings,
+    ) -> Self {
+        let state = SyncState { source: source.describe(), ..SyncState::default() };
+        Self { store, mirror, source, clock, settings, state: watch::Sender::new(state), busy: Mutex::new(None) }
+    }
+
+    /// Where the sync stands, now and after each change.
+    pub fn state(&self) -> watch::Receiver<SyncState> {
+        self.state.subscribe()
+    }
+
+    /// Reports an attempt that failed as a whole.
+    pub fn report_failure(&self, error: &dyn std::fmt::Display) {
+        let message = error.to_string();
+        tracing::warn!(error = %message, "the revision in force stays");
+        self.state.send_modify(|state| state.error = Some(message));
+    }
+
+    /// Takes one revision.
+    ///
+    /// # Errors
+    /// When it is not taken as a whole; the revision in force stays then.
+    pub async fn take(&self, revision: &Revision) -> Result<(), SyncError> {
+        let mut busy = self.busy.lock().await;
+        let listing = self.store.list(&Selector::all()).await?;
+        let applied = applied_commit(&listing.objects);
+        let loaded = fleet::load(&revision.files, &self.settings.load);
+        let ignored =
+            loaded.ignored.iter().map(|ignored| (ignored.file.clone(), ignored.reason.clone())).collect::<Vec<_>>();
+        if loaded.is_empty() {
+            return Err(SyncError::Empty { label: revision.label.clone() });
+        }
+        let last_good: Vec<Arc<Object>> = listing
+            .objects
+            .iter()
+            .filter(|object| object.gvk().group_kind() == DefinitionController::kind())
+            .cloned()
+            .collect();
+        let mut checked = fleet::check(loaded, &last_good);
+        if applied.is_none() {
+            self.recover_failed_paths(&mut checked).await;
+        }
+        let approved: BTreeSet<String> = approvals(&self.mirror).into_iter().chain(approvals_in(&checked)).collect();
+        self.must_descend(revision, applied.as_ref(), &approved).await?;
+        let stated: BTreeSet<ObjectKey> = checked.objects.iter().map(|(_, object)| object.key()).collect();
+        let instance_kinds: BTreeSet<GroupKind> = checked.graphs.keys().cloned().collect();
+        let in_force = InForce { stated, failed_paths: checked.failed_paths.clone() };
+        let prune = self.judge_removals(&listing.objects, &in_force, &instance_kinds, &approved);
+        let mut writes = self.applies(&checked, revision, &listing.objects);
+        writes.extend(prune.deletes.iter().map(|key| Write::Delete { key: key.clone(), uid: None }));
+        writes.push(Write::Apply { owner: names::OWNER_GIT.into(), object: record(revision) });
+        self.store.transaction(writes).await?;
+        for key in &prune.deletes {
+            tracing::info!(object = %key, revision = %revision.label, "removed from Git");
+        }
+        log_findings(&checked.diagnostics);
+        tracing::info!(
+            revision = %revision.label,
+            objects = checked.objects.len(),
+            removed = prune.deletes.len(),
+            held = prune.held.len(),
+            "revision is in force"
+        );
+        self.state.send_modify(|state| {
+            state.revision = Some(RevisionRecord {
+                commit: revision.commit.as_ref().map(ToString::to_string),
+                label: revision.label.clone(),
+                author: revision.author.clone(),
+                message: revision.message.clone(),
+            });
+            state.fetched_at = Some(self.clock.now());
+            state.error = None;
+            state.diagnostics = checked.diagnostics;
+            state.ignored = ignored;
+            state.held = prune.held;
+            state.in_use = prune.in_use;
+        });
+        *busy = Some(in_force);
+        Ok(())
+    }
+
+    /// Notes that the source was read and held nothing new.
+    pub fn unchanged(&self) {
+        self.state.send_modify(|state| {
+            state.fetched_at = Some(self.clock.now());
+            state.error = None;
+        });
+    }
+
+    /// Removes what had to stay while something used it, once its last user is gone, and namespaces
+    /// that nobody declared once they are empty.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn tidy(&self) -> Result<(), StoreError> {
+        let busy = self.busy.lock().await;
+        let Some(in_force) = busy.as_ref() else { return Ok(()) };
+        let objects = self.store.list(&Selector::all()).await?.objects;
+        let mut writes = Vec::new();
+        let mut in_use = BTreeMap::new();
+        for object in gone(&authored(&objects), &in_force.stated, &in_force.failed_paths) {
+            if let Role::Support(users) = role(&object, &objects, &BTreeSet::new()) {
+                if users.is_empty() {
+                    writes.push(Write::Delete { key: object.key(), uid: Some(object.metadata.uid.clone()) });
+                } else {
+                    in_use.insert(object.key().to_string(), users.iter().map(ToString::to_string).collect());
+                }
+            }
+        }
+        let implicit = objects.iter().filter(|object| {
+            object.annotation(names::ANNOTATION_IMPLICIT).is_some()
+                && !in_force.stated.contains(&object.key())
+                && !objects.iter().any(|other| other.metadata.namespace == object.metadata.name)
+        });
+        writes.extend(
+            implicit.map(|object| Write::Delete { key: object.key(), uid: Some(object.metadata.uid.clone()) }),
+        );
+        if !writes.is_empty() {
+            self.store.transaction(writes).await?;
+        }
+        self.state.send_if_modified(|state| {
+            let changed = state.in_use != in_use;
+            state.in_use = in_use;
+            changed
+        });
+        Ok(())
+    }
+
+    /// With an empty store, what a broken path held last is looked for in its history.
+    async fn recover_failed_paths(&self, checked: &mut Checked) {
+        for path in checked.failed_paths.clone() {
+            let versions = match self.source.history(&path, HISTORY_LIMIT).await {
+                Ok(versions) => versions,
+                Err(error) => {
+                    tracing::warn!(path, %error, "no history: nothing of this path is touched");
+                    continue;
+                }
+            };
+            for (commit, content) in versions {
+                let tree = fleet::Tree::from([(path.clone(), content)]);
+                let loaded = fleet::load(&tree, &self.settings.load);
+                if loaded.is_empty() || !loaded.failed_paths.is_empty() {
+                    continue;
+                }
+                let older = fleet::check_with(loaded, &checked.graphs);
+                if older.failed_paths.is_empty() && !older.objects.is_empty() {
+                    tracing::warn!(path, %commit, "this path does not load now: its last good version is in force");
+                    checked.graphs.extend(older.graphs);
+                    checked.objects.extend(older.objects);
+                    break;
+                }
+            }
+        }
+    }
+
+    async fn must_descend(
+        &self,
+        revision: &Revision,
+        applied: Option<&CommitId>,
+        approved: &BTreeSet<String>,
+    ) -> Result<(), SyncError> {
+        let (Some(applied), Some(commit)) = (applied, &revision.commit) else { return Ok(()) };
+        if applied == commit || self.source.descends_from(commit, applied).await? {
+            return Ok(());
+        }
+        let digest = guard::digest_of(&[ObjectKey::new("", "Commit", applied.to_string(), commit.to_string())]);
+        // An approval that stands in the new revision names the revision before it: it cannot name itself.
+        let tolerated = guard::digest_of(&[ObjectKey::new("", "Commit", applied.to_string(), "")]);
+        if approved.contains(&digest) || approved.contains(&tolerated) {
+            return Ok(());
+        }
+        Err(SyncError::NotDescendant {
+            label: revision.label.clone(),
+            applied: applied.short().to_owned(),
+            digest: tolerated,
+        })
+    }
+
+    fn judge_removals(
+        &self,
+        objects: &[Arc<Object>],
+        in_force: &InForce,
+        instance_kinds: &BTreeSet<GroupKind>,
+        approved: &BTreeSet<String>,
+    ) -> Prune {
+        let mut prune = Prune::default();
+        let authored = authored(objects);
+        let mut removals = Vec::new();
+        let known: BTreeSet<GroupKind> = instance_kinds
+            .iter()
+            .cloned()
+            .chain(objects.iter().filter(|object| is_instance(object)).map(|object| object.gvk().group_kind()))
+            .collect();
+        for object in gone(&authored, &in_force.stated, &in_force.failed_paths) {
+            match role(&object, objects, &known) {
+                Role::Root => removals
+                    .push(Removal { object: object.key(), protected: protected_below(&self.mirror, &object.key()) }),
+                Role::Support(users) if users.is_empty() => prune.deletes.push(object.key()),
+                Role::Support(users) => {
+                    let users = users.iter().map(ToString::to_string).collect();
+                    prune.in_use.insert(object.key().to_string(), users);
+                }
+                // What rolls out add-ons goes at once, before the cluster that it rolls out to.
+                Role::Plain => prune.deletes.push(object.key()),
+            }
+        }
+        let roots = authored.values().filter(|object| role(object, &[], &known) == Role::Root).count();
+        let judgement = guard::judge(removals, roots, self.settings.thresholds, approved);
+        prune.deletes.extend(judgement.allowed);
+        if let Some(held) = &judgement.held {
+            tracing::warn!(
+                digest = %held.digest,
+                reason = %held.reason,
+                objects = ?held.removals.keys().map(ToString::to_string).collect::<Vec<_>>(),
+                "removals are held; to approve them, commit this document:\n{}",
+                held.approval()
+            );
+            prune.held.push(HeldRemoval::from(held));
+        }
+        prune
+    }
+
+    fn applies(&self, checked: &Checked, revision: &Revision, existing: &[Arc<Object>]) -> Vec<Write> {
+        let existing: BTreeMap<ObjectKey, &Arc<Object>> =
+            existing.iter().map(|object| (object.key(), object)).collect();
+        let label = revision.commit.as_ref().map_or(revision.label.clone(), ToString::to_string);
+        let mut namespaces: BTreeSet<&str> = BTreeSet::new();
+        let mut writes = Vec::new();
+        for (_, object) in &checked.objects {
+            let mut object = object.clone();
+            object.metadata.annotations.insert(names::ANNOTATION_REVISION.into(), label.clone());
+            keep_revision(&mut object, existing.get(&object.key()).map(|existing| existing.as_ref()));
+            writes.push(Write::Apply { owner: names::OWNER_GIT.into(), object });
+        }
+        for (_, object) in &checked.objects {
+            let namespace = object.metadata.namespace.as_str();
+            let key = ObjectKey::new("", "Namespace", "", namespace);
+            let declared = checked.objects.iter().any(|(_, object)| object.key() == key);
+            if !namespace.is_empty() && !declared && !existing.contains_key(&key) && namespaces.insert(namespace) {
+                tracing::warn!(namespace, "nobody declares this namespace: it is created, and goes when it is empty");
+                let object = implicit_namespace(namespace);
+                writes.insert(0, Write::Apply { owner: names::OWNER_IMPLICIT.into(), object });
+            }
+        }
+        writes
+    }
+}
+
+/// What a revision removes.
+#[derive(Debug, Default)]
+struct Prune {
+    deletes: Vec<ObjectKey>,
+    held: Vec<HeldRemoval>,
+    in_use: BTreeMap<String, Vec<String>>,
+}
+
+/// Whether the store's object carries the mark of an instance: its kind's definition may be gone already.
+fn is_instance(object: &Object) -> bool {
+    object.metadata.finalizers.iter().any(|finalizer| finalizer == names::FINALIZER_INSTANCE)
+}
+
+fn approvals_in(checked: &Checked) -> BTreeSet<String> {
+    use crate::api::approval::{self, ApprovalSpec};
+    checked
+        .objects
+        .iter()
+        .filter(|(_, object)| object.kind == approval::KIND && object.gvk().group == names::FLEETWRIGHT_GROUP)
+        .filter_map(|(_, object)| Some(ApprovalSpec::of(object).ok()?.digest))
+        .collect()
+}
+
+fn record(revision: &Revision) -> Object {
+    let gvk = GroupVersionKind {
+        group: names::FLEETWRIGHT_GROUP.into(),
+        version: "v1alpha1".into(),
+        kind: REVISION_KIND.into(),
+    };
+    let mut object = Object::new(&gvk, "", REVISION_NAME);
+    let spec = json!({"commit": revision.commit, "label": revision.label});
+    object.body.insert("spec".into(), spec);
+    object
+}
+
+/// The commit in force, as the store remembers it.
+fn applied_commit(objects: &[Arc<Object>]) -> Option<CommitId> {
+    let record = objects
+        .iter()
+        .find(|object| object.kind == REVISION_KIND && object.gvk().group == names::FLEETWRIGHT_GROUP)?;
+    record.spec().get("commit")?.as_str()?.parse().ok()
+}
+
+fn log_findings(diagnostics: &[Diagnostic]) {
+    for diagnostic in diagnostics {
+        let place = diagnostic.location.as_ref().map(ToString::to_string).unwrap_or_default();
+        let help = diagnostic.help.as_deref().unwrap_or_default();
+        match diagnostic.severity {
+            Severity::Error => tracing::error!(code = diagnostic.code, place, help, "{}", diagnostic.message),
+            Severity::Warning => tracing::warn!(code = diagnostic.code, place, help, "{}", diagnostic.message),
+            Severity::Note => tracing::debug!(code = diagnostic.code, place, "{}", diagnostic.message),
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! What stays in force although Git does not show it now (decisions 9).
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use crate::api::definition::{DEFINITION_GROUP, DEFINITION_KIND};
+use crate::api::{GroupKind, Object, ObjectKey, iam_role_selector, names};
+use crate::fleet::source_path;
+
+/// The objects of the store that Git once stated.
+pub(super) fn authored(objects: &[Arc<Object>]) -> BTreeMap<ObjectKey, Arc<Object>> {
+    objects
+        .iter()
+        .filter(|object| source_path(object).is_some() && !is_record(object))
+        .map(|object| (object.key(), object.clone()))
+        .collect()
+}
+
+/// This program's own bookkeeping in the store.
+fn is_record(object: &Object) -> bool {
+    object.kind == super::apply::REVISION_KIND && object.gvk().group == names::FLEETWRIGHT_GROUP
+}
+
+/// The objects that are gone from Git: authored before, not stated now, and not merely unreadable now.
+pub(super) fn gone(
+    authored: &BTreeMap<ObjectKey, Arc<Object>>,
+    stated: &BTreeSet<ObjectKey>,
+    failed_paths: &BTreeSet<String>,
+) -> Vec<Arc<Object>> {
+    authored
+        .iter()
+        .filter(|(key, object)| {
+            !stated.contains(*key)
+                && !object.is_terminating()
+                && source_path(object).is_none_or(|path| !failed_paths.contains(path))
+        })
+        .map(|(_, object)| object.clone())
+        .collect()
+}
+
+/// What an object's removal means.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Role {
+    /// Something with a life in AWS: an instance or a bare AWS resource.
+    Root,
+    /// Something that others need while they live, with those others.
+    Support(Vec<ObjectKey>),
+    /// Anything else.
+    Plain,
+}
+
+/// The role of an object, and who still needs it. `going` are the objects that go in the same revision.
+pub(super) fn role(object: &Object, all: &[Arc<Object>], instance_kinds: &BTreeSet<GroupKind>) -> Role {
+    let kind = object.gvk().group_kind();
+    let users = |uses: &dyn Fn(&Object) -> bool| -> Vec<ObjectKey> {
+        all.iter().filter(|other| uses(other)).map(|other| other.key()).collect()
+    };
+    if kind == GroupKind::new(DEFINITION_GROUP, DEFINITION_KIND) {
+        let created = created_kind(object);
+        return Role::Support(users(&|other| created.as_ref() == Some(&other.gvk().group_kind())));
+    }
+    if kind == GroupKind::new(names::ACK_GROUP, iam_role_selector::KIND) {
+        let name = object.metadata.name.as_str();
+        let selected = |other: &Object| {
+            other.status().pointer("/fleetwright/selector").and_then(serde_json::Value::as_str) == Some(name)
+        };
+        return Role::Support(users(&selected));
+    }
+    if kind == GroupKind::new("", "Namespace") {
+        let name = object.metadata.name.as_str();
+        return Role::Support(users(&|other| other.metadata.namespace == name));
+    }
+    if instance_kinds.contains(&kind) || crate::api::ack::find(&kind).is_some() {
+        return Role::Root;
+    }
+    Role::Plain
+}
+
+/// The kind that a definition creates.
+fn created_kind(definition: &Object) -> Option<GroupKind> {
+    let schema = definition.spec().get("schema")?;
+    let group = schema.get("group").and_then(serde_json::Value::as_str).unwrap_or(names::KRO_GROUP);
+    Some(GroupKind::new(group, schema.get("kind")?.as_str()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn object(kind: &str, group: &str, namespace: &str, name: &str, source: &str, more: Value) -> Arc<Object> {
+        let api_version = if group.is_empty() { "v1".into() } else { format!("{group}/v1alpha1") };
+        let mut value = json!({"apiVersion": api_version, "kind": kind,
+            "metadata": {"name": name, "namespace": namespace, "annotations": {names::ANNOTATION_SOURCE: source}}});
+        for (name, more) in more.as_object().unwrap() {
+            value[name] = more.clone();
+        }
+        Arc::new(Object::from_value(value).unwrap())
+    }
+
+    #[test]
+    fn unreadable_is_not_gone() {
+        let objects = [
+            object("A", "kro.run", "n", "kept", "clusters/a.yaml:1:1", json!({})),
+            object("A", "kro.run", "n", "gone", "clusters/b.yaml:1:1", json!({})),
+            object("A", "kro.run", "n", "here", "clusters/b.yaml:9:1", json!({})),
+        ];
+        let stated = BTreeSet::from([objects[2].key()]);
+        let failed = BTreeSet::from(["clusters/a.yaml".to_owned()]);
+        let gone: Vec<String> =
+            gone(&authored(&objects), &stated, &failed).iter().map(|object| object.metadata.name.clone()).collect();
+        assert_eq!(gone, ["gone"]);
+    }
+
+    #[test]
+    fn supports_name_their_users() {
+        let definition = object(
+            "ResourceGraphDefinition",
+            "kro.run",
+            "",
+            "d",
+            "d.yaml:1:1",
+            json!({"spec": {"schema": {"kind": "EksCluster"}}}),
+        );
+        let selector = object("IAMRoleSelector", "services.k8s.aws", "", "s", "s.yaml:1:1", json!({}));
+        let namespace = object("Namespace", "", "", "team", "n.yaml:1:1", json!({}));
+        let instance = object("EksCluster", "kro.run", "team", "c", "c.yaml:1:1", json!({}));
+        let vpc = object(
+            "VPC",
+            "ec2.services.k8s.aws",
+            "team",
+            "v",
+            "v.yaml:1:1",
+            json!({"status": {"fleetwright": {"selector": "s"}}}),
+        );
+        let all = [definition, selector, namespace, instance, vpc];
+        let kinds = BTreeSet::from([GroupKind::new("kro.run", "EksCluster")]);
+        assert_eq!(role(&all[0], &all, &kinds), Role::Support(vec![all[3].key()]));
+        assert_eq!(role(&all[1], &all, &kinds), Role::Support(vec![all[4].key()]));
+        assert_eq!(role(&all[2], &all, &kinds), Role::Support(vec![all[3].key(), all[4].key()]));
+        assert_eq!(role(&all[3], &all, &kinds), Role::Root);
+        assert_eq!(role(&all[4], &all, &kinds), Role::Root);
+    }
+}

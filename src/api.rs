@@ -10,6 +10,7 @@ pub mod iam_role_selector;
 mod ids;
 pub mod names;
 mod object;
+pub mod provenance;
 
 pub use condition::{
     Condition, ConditionStatus, condition_types, conditions_of, find_condition, set_condition,

@@ -15,7 +15,6 @@ pub mod definition;
 pub mod executor;
 pub mod graphs;
 pub mod instance;
-pub mod mirror;
 mod ownership;
 pub mod queue;
 mod references;

@@ -2,6 +2,8 @@
 //!
 //! The trait is the contract of decisions 6. One behaviour suite runs against every implementation.
 
+pub mod mirror;
+
 use std::sync::Arc;
 
 use async_trait::async_trait;

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use crate::api::iam_role_selector::{self, IamRoleSelectorSpec};
 use crate::api::{AccountId, Arn, GroupKind, Object, ObjectKey, Region, names};
 use crate::aws::RoleChoice;
+use crate::store::mirror::Mirror;
 
-use super::mirror::Mirror;
 
 /// Where an object lives.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -11,10 +11,10 @@ use crate::api::definition::{DEFINITION_GROUP, DEFINITION_KIND};
 use crate::api::{Condition, GroupKind, Object, condition_types as types, set_condition};
 use crate::clock::Clock;
 use crate::graph::{self, Catalogue, Graph, Problem};
+use crate::store::mirror::Mirror;
 use crate::store::{ObjectStore, StoreError};
 
 use super::graphs::Graphs;
-use super::mirror::Mirror;
 use super::queue::Next;
 
 /// The controller of all definitions.

@@ -5,18 +5,18 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use crate::api::approval::{self, ApprovalSpec};
 use crate::api::{
-    Condition, ConditionStatus, GroupKind, GroupVersionKind, Object, ObjectKey, condition_types as types,
-    find_condition, names, set_condition,
+    Condition, ConditionStatus, GroupKind, Object, ObjectKey, condition_types as types, find_condition, names,
+    provenance::{implicit_namespace, keep_revision}, set_condition,
 };
 use crate::clock::Clock;
 use crate::graph::{Evaluation, Graph, InstanceState, Lookup, NodeState};
 use crate::plan::guard;
+use crate::store::mirror::{Mirror, owner_of};
 use crate::store::{ObjectStore, Selector, StoreError, Write};
 
 use super::graphs::Graphs;
-use super::mirror::{Mirror, owner_of};
+
 use super::queue::Next;
 
 /// Condition that names removals which wait for an approval.
@@ -166,11 +166,11 @@ impl InstanceController {
         let removals = unwanted
             .iter()
             .filter(|child| !child.is_terminating())
-            .map(|child| guard::Removal { object: child.key(), protected: protected_below(&self.mirror, &child.key()) })
+            .map(|child| guard::Removal { object: child.key(), protected: self.mirror.protected_below(&child.key()) })
             .collect();
         // One instance's prune is judged by what it takes with it, not by its share of the fleet.
         let by_effect = guard::Thresholds { max_removals: usize::MAX, max_percent: 100 };
-        let judgement = guard::judge(removals, usize::MAX, by_effect, &approvals(&self.mirror));
+        let judgement = guard::judge(removals, usize::MAX, by_effect, &self.mirror.approvals());
         for key in &judgement.allowed {
             tracing::info!(object = %key, instance = %instance.key(), "no longer wanted by its graph");
             self.store.delete(key, None).await?;
@@ -297,22 +297,6 @@ fn node_state(state: &NodeState) -> &'static str {
     }
 }
 
-/// Clusters, VPCs and keys below an object, or the object itself.
-pub fn protected_below(mirror: &Mirror, key: &ObjectKey) -> Vec<ObjectKey> {
-    let protected = |key: &ObjectKey| crate::api::ack::find(&key.group_kind()).is_some_and(|kind| kind.protected);
-    let below = mirror.descendants(key);
-    std::iter::once(key.clone()).chain(below.iter().map(|child| child.key())).filter(protected).collect()
-}
-
-/// The digests that Git approves now.
-pub fn approvals(mirror: &Mirror) -> BTreeSet<String> {
-    mirror
-        .of_kind(&GroupKind::new(names::FLEETWRIGHT_GROUP, approval::KIND))
-        .iter()
-        .filter_map(|object| Some(ApprovalSpec::of(object).ok()?.digest))
-        .collect()
-}
-
 /// kro's ApplySet id of an instance (kro.md 5.3): the label by which its children are found.
 pub fn apply_set_id(instance: &ObjectKey) -> String {
     use base64::Engine as _;
@@ -326,56 +310,13 @@ fn members_of(instance: &ObjectKey) -> Selector {
     Selector { labels: vec![(names::LABEL_PART_OF.into(), apply_set_id(instance))], ..Selector::default() }
 }
 
-/// A namespace that nobody declared (decisions 16).
-pub fn implicit_namespace(name: &str) -> Object {
-    let gvk = GroupVersionKind::from_api_version("v1", "Namespace");
-    let mut namespace = Object::new(&gvk, "", name);
-    namespace.metadata.annotations.insert(names::ANNOTATION_IMPLICIT.into(), "true".into());
-    namespace
-}
-
-/// Keeps the revision that set an object's content when the content is the same, so that a commit that
-/// does not concern an object writes nothing to it.
-pub fn keep_revision(object: &mut Object, existing: Option<&Object>) {
-    let Some(existing) = existing else { return };
-    let covered = |name: &str| !matches!(name, names::ANNOTATION_REVISION | names::ANNOTATION_SOURCE);
-    let same = object.body.iter().all(|(name, value)| existing.body.get(name) == Some(value))
-        && existing.body.keys().all(|name| name == "status" || object.body.contains_key(name))
-        && object.metadata.labels.iter().all(|(name, value)| existing.metadata.labels.get(name) == Some(value))
-        && object
-            .metadata
-            .annotations
-            .iter()
-            .filter(|(name, _)| covered(name))
-            .all(|(name, value)| existing.metadata.annotations.get(name) == Some(value));
-    if same && let Some(revision) = existing.annotation(names::ANNOTATION_REVISION) {
-        object.metadata.annotations.insert(names::ANNOTATION_REVISION.into(), revision.to_owned());
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn object(spec: Value, revision: &str) -> Object {
-        Object::from_value(json!({"apiVersion": "v1", "kind": "X", "spec": spec,
-            "metadata": {"name": "a", "annotations": {names::ANNOTATION_REVISION: revision}}}))
-        .unwrap()
-    }
 
     #[test]
     fn an_apply_set_id_fits_a_label() {
         let id = apply_set_id(&ObjectKey::new("kro.run", "EksCluster", "argocd", &"x".repeat(253)));
         assert!(id.len() <= 63, "{id}");
-    }
-
-    #[test]
-    fn the_revision_is_the_one_that_set_the_content() {
-        let mut same = object(json!({"a": 1}), "new");
-        keep_revision(&mut same, Some(&object(json!({"a": 1}), "old")));
-        assert_eq!(same.annotation(names::ANNOTATION_REVISION), Some("old"));
-        let mut changed = object(json!({"a": 2}), "new");
-        keep_revision(&mut changed, Some(&object(json!({"a": 1}), "old")));
-        assert_eq!(changed.annotation(names::ANNOTATION_REVISION), Some("new"));
     }
 }

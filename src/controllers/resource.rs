@@ -16,11 +16,11 @@ use crate::aws::{AwsError, ErrorClass, Session, Sessions};
 use crate::clock::Clock;
 use crate::managers::{Desired, Manager, Observed, Readiness, Refusal};
 use crate::plan::Step;
+use crate::store::mirror::Mirror;
 use crate::store::{Intent, ObjectStore, StoreError, intent_of};
 
 use super::accounts::{Accounts, Placement};
 use super::executor::{Executor, Failure};
-use super::mirror::Mirror;
 use super::ownership::{Ownership, judge, wants_adoption};
 use super::queue::Next;
 use super::references;

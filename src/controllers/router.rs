@@ -6,11 +6,11 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
 use crate::api::{GroupKind, Object, ObjectKey, condition_types, find_condition, iam_role_selector, names};
+use crate::store::mirror::{Mirror, owner_of};
 use crate::store::{Event, ObjectStore, Selector, StoreError};
 
 use super::definition::DefinitionController;
 use super::graphs::Graphs;
-use super::mirror::{Mirror, owner_of};
 use super::queue::Queue;
 use super::references;
 use super::waiting::{Waiting, as_dependency};

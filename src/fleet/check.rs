@@ -8,7 +8,7 @@ use super::{Fleet, FleetDocument};
 use crate::api::approval::{self, ApprovalSpec};
 use crate::api::definition::{DEFINITION_GROUP, DEFINITION_KIND};
 use crate::api::iam_role_selector::{self, IamRoleSelectorSpec};
-use crate::api::{GroupKind, Object, ObjectKey, names};
+use crate::api::{GroupKind, Object, ObjectKey, names, provenance::source_path};
 use crate::diagnostic::{Diagnostic, Location, Severity};
 use crate::graph::{self, Catalogue, Graph, KindCatalogue as _, Problem};
 use crate::schema;
@@ -77,15 +77,6 @@ fn kept_definitions(
             && source_path(definition).is_some_and(|path| failed_paths.contains(path))
     });
     kept.cloned().collect()
-}
-
-/// The file that an object of the store was written in.
-pub fn source_path(object: &Object) -> Option<&str> {
-    let source = object.annotation(names::ANNOTATION_SOURCE)?;
-    // path:line:column, and a path may hold colons.
-    let mut parts = source.rsplitn(3, ':');
-    let (_, _, path) = (parts.next()?, parts.next()?, parts.next()?);
-    Some(path)
 }
 
 impl Checked {

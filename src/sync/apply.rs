@@ -6,15 +6,15 @@ use std::sync::Arc;
 use serde_json::json;
 use tokio::sync::{Mutex, watch};
 
+use crate::api::definition::{DEFINITION_GROUP, DEFINITION_KIND};
+use crate::api::provenance::{implicit_namespace, keep_revision};
 use crate::api::{CommitId, GroupKind, GroupVersionKind, Object, ObjectKey, names};
 use crate::clock::Clock;
-use crate::controllers::definition::DefinitionController;
-use crate::controllers::instance::{approvals, implicit_namespace, keep_revision, protected_below};
-use crate::controllers::mirror::Mirror;
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::fleet::{self, Checked, LoadOptions};
 use crate::git::{Revision, Source, SourceError};
 use crate::plan::guard::{self, Removal, Thresholds};
+use crate::store::mirror::Mirror;
 use crate::store::{ObjectStore, Selector, StoreError, Write};
 
 use super::last_good::{Role, authored, gone, role};
@@ -126,14 +126,14 @@ impl Syncer {
         let last_good: Vec<Arc<Object>> = listing
             .objects
             .iter()
-            .filter(|object| object.gvk().group_kind() == DefinitionController::kind())
+            .filter(|object| object.gvk().group_kind() == GroupKind::new(DEFINITION_GROUP, DEFINITION_KIND))
             .cloned()
             .collect();
         let mut checked = fleet::check(loaded, &last_good);
         if applied.is_none() {
             self.recover_failed_paths(&mut checked).await;
         }
-        let approved: BTreeSet<String> = approvals(&self.mirror).into_iter().chain(approvals_in(&checked)).collect();
+        let approved: BTreeSet<String> = self.mirror.approvals().into_iter().chain(approvals_in(&checked)).collect();
         self.must_descend(revision, applied.as_ref(), &approved).await?;
         let stated: BTreeSet<ObjectKey> = checked.objects.iter().map(|(_, object)| object.key()).collect();
         let instance_kinds: BTreeSet<GroupKind> = checked.graphs.keys().cloned().collect();
@@ -287,7 +287,7 @@ impl Syncer {
         for object in gone(&authored, &in_force.stated, &in_force.failed_paths) {
             match role(&object, objects, &known) {
                 Role::Root => removals
-                    .push(Removal { object: object.key(), protected: protected_below(&self.mirror, &object.key()) }),
+                    .push(Removal { object: object.key(), protected: self.mirror.protected_below(&object.key()) }),
                 Role::Support(users) if users.is_empty() => prune.deletes.push(object.key()),
                 Role::Support(users) => {
                     let users = users.iter().map(ToString::to_string).collect();

@@ -4,8 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::api::definition::{DEFINITION_GROUP, DEFINITION_KIND};
-use crate::api::{GroupKind, Object, ObjectKey, iam_role_selector, names};
-use crate::fleet::source_path;
+use crate::api::{GroupKind, Object, ObjectKey, iam_role_selector, names, provenance::source_path};
 
 /// The objects of the store that Git once stated.
 pub(super) fn authored(objects: &[Arc<Object>]) -> BTreeMap<ObjectKey, Arc<Object>> {

@@ -6,7 +6,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, PoisonError, RwLock};
 
-use crate::api::{GroupKind, Object, ObjectKey, names};
+use crate::api::approval::{self, ApprovalSpec};
+use crate::api::{GroupKind, Object, ObjectKey, ack, names};
 
 #[derive(Debug, Default)]
 struct Content {
@@ -92,6 +93,21 @@ impl Mirror {
             }
         }
         found
+    }
+
+    /// Clusters, VPCs and keys below an object, or the object itself: what its removal would cost.
+    pub fn protected_below(&self, key: &ObjectKey) -> Vec<ObjectKey> {
+        let protected = |key: &ObjectKey| ack::find(&key.group_kind()).is_some_and(|kind| kind.protected);
+        let below = self.descendants(key);
+        std::iter::once(key.clone()).chain(below.iter().map(|child| child.key())).filter(protected).collect()
+    }
+
+    /// The digests that Git approves now.
+    pub fn approvals(&self) -> BTreeSet<String> {
+        self.of_kind(&GroupKind::new(names::FLEETWRIGHT_GROUP, approval::KIND))
+            .iter()
+            .filter_map(|object| Some(ApprovalSpec::of(object).ok()?.digest))
+            .collect()
     }
 
     /// Every object, ordered by key.

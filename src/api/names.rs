@@ -27,8 +27,6 @@ pub const ANNOTATION_SOURCE: &str = "fleetwright.dev/source";
 pub const ANNOTATION_REVISION: &str = "fleetwright.dev/revision";
 /// The instance that a child belongs to, as an object key: survives names that no label value holds.
 pub const ANNOTATION_INSTANCE: &str = "fleetwright.dev/instance";
-/// kro: deletion order of a child; higher goes first.
-pub const ANNOTATION_APPLY_ORDER: &str = "internal.kro.run/apply-order";
 /// "true": a namespace that nobody declared; it goes when it is empty.
 pub const ANNOTATION_IMPLICIT: &str = "fleetwright.dev/implicit";
 /// `allowed`: an immutable difference may be solved by delete and create.

@@ -39,26 +39,33 @@ impl DefinitionController {
     /// Compiles every definition of the store. A definition that is wrong keeps the graph it had.
     pub async fn compile_all(&self) -> Next {
         let definitions = self.mirror.of_kind(&Self::kind());
-        let results = graph::compile_all(definitions.iter().map(AsRef::as_ref));
+        let outcomes = graph::compile_all(definitions.iter().map(AsRef::as_ref), Catalogue::builtin()).outcomes;
         let before = self.graphs.all();
         let mut graphs: BTreeMap<GroupKind, Arc<Graph>> = BTreeMap::new();
-        for (definition, result) in definitions.iter().zip(&results) {
-            match result {
+        let mut verdicts = Vec::new();
+        for (name, outcome) in outcomes {
+            match outcome {
                 Ok(compiled) => {
-                    graphs.insert(compiled.graph.kind().gvk.group_kind(), compiled.graph.clone());
+                    let order = compiled.graph.nodes().map(|node| node.id.clone()).collect();
+                    graphs.insert(compiled.graph.kind().gvk.group_kind(), Arc::new(compiled.graph));
+                    verdicts.push((name, Ok(order)));
                 }
                 Err(problems) => {
-                    let kept = before.iter().find(|(_, graph)| graph.definition() == definition.metadata.name);
+                    let kept = before.iter().find(|(_, graph)| graph.definition() == name);
                     graphs.extend(kept.map(|(kind, graph)| (kind.clone(), graph.clone())));
-                    let first = problems.first().map(|problem| problem.message.clone()).unwrap_or_default();
-                    tracing::warn!(definition = %definition.metadata.name, problem = first, "definition is not valid");
+                    let first = problems.first().map(ToString::to_string).unwrap_or_default();
+                    tracing::warn!(definition = name, problem = first, "definition is not valid");
+                    verdicts.push((name, Err(problems)));
                 }
             }
         }
         self.graphs.publish(graphs);
-        for (definition, result) in definitions.iter().zip(&results) {
-            if let Err(error) = self.report(definition, result).await {
-                tracing::error!(definition = %definition.metadata.name, %error, "the store failed");
+        for (name, verdict) in verdicts {
+            let Some(definition) = definitions.iter().find(|definition| definition.metadata.name == name) else {
+                continue;
+            };
+            if let Err(error) = self.report(definition, &verdict).await {
+                tracing::error!(definition = name, %error, "the store failed");
                 return Next::Backoff;
             }
         }
@@ -68,7 +75,7 @@ impl DefinitionController {
     async fn report(
         &self,
         definition: &Object,
-        result: &Result<graph::Compiled, Vec<Problem>>,
+        verdict: &Result<Vec<String>, Vec<Problem>>,
     ) -> Result<(), StoreError> {
         let mut status = definition.status().as_object().cloned().unwrap_or_default();
         let generation = definition.metadata.generation;
@@ -76,9 +83,8 @@ impl DefinitionController {
         let mut condition = |status: &mut Map<String, Value>, type_: &str, holds: bool, reason: &str, message: &str| {
             set_condition(status, Condition::new(type_, holds, reason, message).at_generation(generation), now);
         };
-        match result {
-            Ok(compiled) => {
-                let order: Vec<&str> = compiled.graph.nodes().map(|node| node.id.as_str()).collect();
+        match verdict {
+            Ok(order) => {
                 status.insert("topologicalOrder".into(), json!(order));
                 status.insert("state".into(), json!("Active"));
                 condition(&mut status, types::GRAPH_ACCEPTED, true, "Valid", "");
@@ -96,14 +102,5 @@ impl DefinitionController {
             Ok(_) | Err(StoreError::NotFound { .. }) => Ok(()),
             Err(error) => Err(error),
         }
-    }
-
-    /// The kinds that are known now: built in, and created by the definitions in the store.
-    pub fn catalogue(&self) -> Catalogue {
-        let mut catalogue = Catalogue::builtin();
-        for graph in self.graphs.all().values() {
-            catalogue.insert(graph.kind().clone());
-        }
-        catalogue
     }
 }

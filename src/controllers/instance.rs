@@ -10,7 +10,7 @@ use crate::api::{
     provenance::{implicit_namespace, keep_revision}, set_condition,
 };
 use crate::clock::Clock;
-use crate::graph::{Evaluation, Graph, InstanceState, Lookup, NodeState};
+use crate::graph::{ANNOTATION_APPLY_ORDER, Evaluation, Graph, InstanceState, InstanceStatus, Lookup, NodeState, instance_status};
 use crate::plan::guard;
 use crate::store::mirror::{Mirror, owner_of};
 use crate::store::{ObjectStore, Selector, StoreError, Write};
@@ -38,9 +38,17 @@ impl Lookup for Live<'_> {
         self.0.get(key)
     }
 
-    fn list(&self, kind: &GroupKind, namespace: Option<&str>) -> Vec<Arc<Object>> {
+    fn list(
+        &self,
+        kind: &GroupKind,
+        namespace: Option<&str>,
+        labels: &BTreeMap<String, String>,
+    ) -> Vec<Arc<Object>> {
         let mut objects = self.0.of_kind(kind);
-        objects.retain(|object| namespace.is_none_or(|namespace| object.metadata.namespace == namespace));
+        objects.retain(|object| {
+            namespace.is_none_or(|namespace| object.metadata.namespace == namespace)
+                && labels.iter().all(|(name, value)| object.label(name) == Some(value.as_str()))
+        });
         objects
     }
 }
@@ -73,11 +81,8 @@ impl InstanceController {
             .annotation(names::ANNOTATION_RECONCILE)
             .is_some_and(|value| value.eq_ignore_ascii_case("suspended") || value.eq_ignore_ascii_case("disabled"));
         if suspended {
-            let condition =
-                Condition::new(types::RESOURCES_READY, false, "ReconciliationSuspended", "reconciliation is suspended");
-            let mut status = instance.status().as_object().cloned().unwrap_or_default();
-            set_condition(&mut status, condition.at_generation(instance.metadata.generation), self.clock.now());
-            self.store.update_status(key, None, Value::Object(status)).await?;
+            let state = InstanceState::InProgress;
+            self.write(&instance, &InstanceStatus::suspended(state, instance.metadata.generation)).await?;
             return Ok(Next::Settled);
         }
         self.store.set_finalizer(key, names::FINALIZER_INSTANCE, true).await?;
@@ -90,7 +95,7 @@ impl InstanceController {
             .collect();
         let mut held = None;
         if failures.is_empty() {
-            let desired = self.children(&instance, &graph, &evaluation, &mut failures);
+            let desired = self.children(&instance, &evaluation, &mut failures);
             let keys: BTreeSet<ObjectKey> = desired.iter().map(Object::key).collect();
             self.apply(desired).await?;
             if evaluation.may_prune && failures.is_empty() {
@@ -105,13 +110,11 @@ impl InstanceController {
     fn children(
         &self,
         instance: &Object,
-        graph: &Graph,
         evaluation: &Evaluation,
         failures: &mut Vec<String>,
     ) -> Vec<Object> {
         let owner = instance.key();
         let part_of = apply_set_id(&owner);
-        let orders: BTreeMap<&str, usize> = graph.nodes().map(|node| (node.id.as_str(), node.apply_order)).collect();
         let mut children = Vec::new();
         for node in &evaluation.nodes {
             for object in &node.objects {
@@ -122,11 +125,9 @@ impl InstanceController {
                     continue;
                 }
                 let mut child = object.clone();
-                let order = orders.get(node.id.as_str()).copied().unwrap_or_default();
                 child.metadata.labels.insert(names::LABEL_PART_OF.into(), part_of.clone());
                 let annotations = &mut child.metadata.annotations;
                 annotations.insert(names::ANNOTATION_INSTANCE.into(), owner.to_string());
-                annotations.insert(names::ANNOTATION_APPLY_ORDER.into(), order.to_string());
                 if let Some(revision) = instance.annotation(names::ANNOTATION_REVISION) {
                     annotations.insert(names::ANNOTATION_REVISION.into(), revision.to_owned());
                 }
@@ -186,7 +187,7 @@ impl InstanceController {
         let key = instance.key();
         let children = self.store.list(&members_of(&key)).await?.objects;
         let order = |child: &Object| -> usize {
-            child.annotation(names::ANNOTATION_APPLY_ORDER).and_then(|order| order.parse().ok()).unwrap_or_default()
+            child.annotation(ANNOTATION_APPLY_ORDER).and_then(|order| order.parse().ok()).unwrap_or_default()
         };
         let Some(wave) = children.iter().map(|child| order(child)).max() else {
             self.store.set_finalizer(&key, names::FINALIZER_INSTANCE, false).await?;
@@ -199,16 +200,20 @@ impl InstanceController {
             }
             waits.push(child.key().to_string());
         }
-        let mut status = instance.status().as_object().cloned().unwrap_or_default();
-        status.insert("state".into(), json!("DELETING"));
         let message = format!("deleting {}; {} children are left", waits.join(", "), children.len());
-        let generation = instance.metadata.generation;
-        for type_ in [types::RESOURCES_READY, types::READY] {
-            let condition = Condition::new(type_, ConditionStatus::Unknown, "UnderDeletion", message.clone());
-            set_condition(&mut status, condition.at_generation(generation), self.clock.now());
+        self.write(instance, &InstanceStatus::deleting(&message, instance.metadata.generation)).await?;
+        Ok(Next::Settled)
+    }
+
+    /// Writes a status that only kro's words change.
+    async fn write(&self, instance: &Object, verdict: &InstanceStatus) -> Result<(), StoreError> {
+        let mut status = instance.status().as_object().cloned().unwrap_or_default();
+        status.insert("state".into(), json!(verdict.state.as_str()));
+        for condition in &verdict.conditions {
+            set_condition(&mut status, condition.clone(), self.clock.now());
         }
-        match self.store.update_status(&key, None, Value::Object(status)).await {
-            Ok(_) | Err(StoreError::NotFound { .. }) => Ok(Next::Settled),
+        match self.store.update_status(&instance.key(), None, Value::Object(status)).await {
+            Ok(_) | Err(StoreError::NotFound { .. }) => Ok(()),
             Err(error) => Err(error),
         }
     }
@@ -225,7 +230,7 @@ impl InstanceController {
         status.extend(evaluation.status.clone());
         let generation = instance.metadata.generation;
         let now = self.clock.now();
-        let mut conditions = crate::graph::instance_conditions(evaluation);
+        let mut conditions = instance_status(evaluation, generation).conditions;
         if !failures.is_empty() {
             let message = failures.join("; ");
             for condition in &mut conditions {
@@ -276,7 +281,7 @@ fn nodes(graph: &Graph, evaluation: &Evaluation) -> Value {
         json!({
             "id": node.id,
             "kind": compiled.map(|node| node.gvk.group_kind().to_string()),
-            "state": node_state(&node.state),
+            "state": node_state(node.state),
             "message": node.message,
             "waitsFor": node.waits_for,
             "dependencies": compiled.map(|node| node.dependencies.clone()),
@@ -286,7 +291,7 @@ fn nodes(graph: &Graph, evaluation: &Evaluation) -> Value {
     Value::Array(nodes.collect())
 }
 
-fn node_state(state: &NodeState) -> &'static str {
+fn node_state(state: NodeState) -> &'static str {
     match state {
         NodeState::Ready => "Ready",
         NodeState::Applied => "Applied",

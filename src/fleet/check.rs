@@ -88,18 +88,21 @@ impl Checked {
     fn definitions(&mut self, documents: Vec<FleetDocument>, kept: &[Arc<Object>], catalogue: &mut Catalogue) {
         let objects: Vec<&Object> =
             documents.iter().map(|document| &document.object).chain(kept.iter().map(AsRef::as_ref)).collect();
-        let results = graph::compile_all(objects.iter().copied());
-        for result in results.iter().flatten() {
-            let graph = result.graph.clone();
-            catalogue.insert(graph.kind().clone());
-            self.graphs.insert(graph.kind().gvk.group_kind(), graph);
-        }
-        for (document, result) in documents.into_iter().zip(results) {
-            let problems = match result {
-                Ok(compiled) => compiled.warnings,
-                Err(problems) => problems,
+        let mut compiled = graph::compile_all(objects, Catalogue::builtin());
+        *catalogue = compiled.catalogue;
+        for document in documents {
+            let problems = match compiled.outcomes.remove(&document.object.metadata.name) {
+                Some(Ok(compiled)) => {
+                    self.graphs.insert(compiled.graph.kind().gvk.group_kind(), Arc::new(compiled.graph));
+                    compiled.warnings
+                }
+                Some(Err(problems)) => problems,
+                None => Vec::new(),
             };
             self.accept(document, &problems, None);
+        }
+        for outcome in compiled.outcomes.into_values().flatten() {
+            self.graphs.insert(outcome.graph.kind().gvk.group_kind(), Arc::new(outcome.graph));
         }
     }
 

@@ -33,9 +33,8 @@ pub fn check(fleet: Fleet, last_good: &[Arc<Object>]) -> Checked {
         Checked { diagnostics: fleet.diagnostics, failed_paths: fleet.failed_paths, ..Checked::default() };
     let (definitions, others): (Vec<_>, Vec<_>) =
         fleet.documents.into_iter().partition(|document| document.object.gvk().group_kind() == definition_kind());
-    let kept = kept_definitions(&definitions, last_good, &checked.failed_paths);
     let mut catalogue = Catalogue::builtin();
-    checked.definitions(definitions, &kept, &mut catalogue);
+    checked.definitions(definitions, last_good, &mut catalogue);
     for document in others {
         checked.document(document, &catalogue);
     }
@@ -65,43 +64,48 @@ fn definition_kind() -> GroupKind {
     GroupKind::new(DEFINITION_GROUP, DEFINITION_KIND)
 }
 
-/// Definitions in force whose path does not load now.
-fn kept_definitions(
-    present: &[FleetDocument],
-    last_good: &[Arc<Object>],
-    failed_paths: &BTreeSet<String>,
-) -> Vec<Arc<Object>> {
-    let present: BTreeSet<ObjectKey> = present.iter().map(|document| document.object.key()).collect();
-    let kept = last_good.iter().filter(|definition| {
-        !present.contains(&definition.key())
-            && source_path(definition).is_some_and(|path| failed_paths.contains(path))
-    });
-    kept.cloned().collect()
-}
-
 impl Checked {
     /// Whether anything is an error.
     pub fn has_errors(&self) -> bool {
         self.diagnostics.iter().any(Diagnostic::is_error)
     }
 
-    fn definitions(&mut self, documents: Vec<FleetDocument>, kept: &[Arc<Object>], catalogue: &mut Catalogue) {
-        let objects: Vec<&Object> =
-            documents.iter().map(|document| &document.object).chain(kept.iter().map(AsRef::as_ref)).collect();
-        let mut compiled = graph::compile_all(objects, Catalogue::builtin());
-        *catalogue = compiled.catalogue;
+    fn definitions(
+        &mut self,
+        documents: Vec<FleetDocument>,
+        last_good: &[Arc<Object>],
+        catalogue: &mut Catalogue,
+    ) {
+        let present: Vec<&Object> = documents.iter().map(|document| &document.object).collect();
+        let mut compiled = graph::compile_all(present.iter().copied(), Catalogue::builtin());
+        let broken = |key: &ObjectKey| matches!(compiled.outcomes.get(&key.name), Some(Err(_)));
+        // Where the present version is broken or unreadable, the one in force goes on serving.
+        let kept: Vec<&Object> = last_good
+            .iter()
+            .map(AsRef::as_ref)
+            .filter(|definition| {
+                let key = definition.key();
+                let unreadable = source_path(definition).is_some_and(|path| self.failed_paths.contains(path));
+                broken(&key) || (unreadable && !present.iter().any(|object| object.key() == key))
+            })
+            .collect();
+        let serving = if kept.is_empty() {
+            None
+        } else {
+            let good = present.iter().copied().filter(|object| !broken(&object.key()));
+            Some(graph::compile_all(good.chain(kept.iter().copied()), Catalogue::builtin()))
+        };
         for document in documents {
-            let problems = match compiled.outcomes.remove(&document.object.metadata.name) {
-                Some(Ok(compiled)) => {
-                    self.graphs.insert(compiled.graph.kind().gvk.group_kind(), Arc::new(compiled.graph));
-                    compiled.warnings
-                }
-                Some(Err(problems)) => problems,
+            let problems = match compiled.outcomes.get_mut(&document.object.metadata.name) {
+                Some(Ok(compiled)) => std::mem::take(&mut compiled.warnings),
+                Some(Err(problems)) => std::mem::take(problems),
                 None => Vec::new(),
             };
             self.accept(document, &problems, None);
         }
-        for outcome in compiled.outcomes.into_values().flatten() {
+        let serving = serving.unwrap_or(compiled);
+        *catalogue = serving.catalogue;
+        for outcome in serving.outcomes.into_values().flatten() {
             self.graphs.insert(outcome.graph.kind().gvk.group_kind(), Arc::new(outcome.graph));
         }
     }

@@ -11,14 +11,10 @@
 //! A controller decides from the store's present content, never from the event that woke it.
 
 pub mod accounts;
-pub mod definition;
 pub mod executor;
-pub mod graphs;
-pub mod instance;
 mod ownership;
 pub mod queue;
 mod references;
 mod report;
 pub mod resource;
-pub mod router;
 pub mod waiting;

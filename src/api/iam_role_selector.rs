@@ -92,8 +92,10 @@ impl IamRoleSelectorSpec {
         let gvk = object.gvk();
         let kind = self.resource_type_selector.is_empty()
             || self.resource_type_selector.iter().any(|selector| selector.selects(&gvk));
-        let labels =
-            self.resource_label_selector.as_ref().is_none_or(|labels| labels.selects(&object.metadata.labels));
+        let labels = self
+            .resource_label_selector
+            .as_ref()
+            .is_none_or(|labels| labels.selects(&object.metadata.labels));
         namespace && kind && labels
     }
 }

@@ -125,7 +125,10 @@ impl std::str::FromStr for ObjectKey {
             _ => ("", "", ""),
         };
         if kind.is_empty() || name.is_empty() {
-            return Err(super::InvalidId { value: text.to_owned(), expected: "an object key (Kind.group/namespace/name)" });
+            return Err(super::InvalidId {
+                value: text.to_owned(),
+                expected: "an object key (Kind.group/namespace/name)",
+            });
         }
         let (kind, group) = kind.split_once('.').unwrap_or((kind, ""));
         Ok(Self::new(group, kind, namespace, name))

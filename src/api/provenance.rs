@@ -26,7 +26,11 @@ pub fn keep_revision(object: &mut Object, existing: Option<&Object>) {
     let covered = |name: &str| !matches!(name, names::ANNOTATION_REVISION | names::ANNOTATION_SOURCE);
     let same = object.body.iter().all(|(name, value)| existing.body.get(name) == Some(value))
         && existing.body.keys().all(|name| name == "status" || object.body.contains_key(name))
-        && object.metadata.labels.iter().all(|(name, value)| existing.metadata.labels.get(name) == Some(value))
+        && object
+            .metadata
+            .labels
+            .iter()
+            .all(|(name, value)| existing.metadata.labels.get(name) == Some(value))
         && object
             .metadata
             .annotations

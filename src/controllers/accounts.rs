@@ -8,7 +8,6 @@ use crate::api::{AccountId, Arn, GroupKind, Object, ObjectKey, Region, names};
 use crate::aws::RoleChoice;
 use crate::store::mirror::Mirror;
 
-
 /// Where an object lives.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Placement {
@@ -51,7 +50,9 @@ pub enum Unplaced {
         region: String,
     },
     /// The object already lives elsewhere; AWS objects do not move.
-    #[error("the AWS object lives in {what} {recorded}, but {wanted} is asked for: move it back, or delete it first")]
+    #[error(
+        "the AWS object lives in {what} {recorded}, but {wanted} is asked for: move it back, or delete it first"
+    )]
     Moved {
         /// `account` or `Region`.
         what: &'static str,
@@ -100,7 +101,8 @@ impl Accounts {
     pub fn place(&self, object: &Object) -> Result<Placement, Unplaced> {
         let recorded = Recorded::of(object);
         if object.is_terminating()
-            && let (Some(account), Some(region), Some(role)) = (&recorded.account, &recorded.region, &recorded.role)
+            && let (Some(account), Some(region), Some(role)) =
+                (&recorded.account, &recorded.region, &recorded.role)
         {
             return Ok(Placement {
                 role: role.clone(),
@@ -137,7 +139,9 @@ impl Accounts {
             .mirror
             .of_kind(&kind)
             .iter()
-            .filter_map(|selector| Some((selector.metadata.name.clone(), IamRoleSelectorSpec::of(selector).ok()?)))
+            .filter_map(|selector| {
+                Some((selector.metadata.name.clone(), IamRoleSelectorSpec::of(selector).ok()?))
+            })
             .filter(|(_, spec)| spec.selects(object, labels))
             .collect();
         match (matching.pop(), matching.is_empty()) {
@@ -161,7 +165,8 @@ impl Accounts {
 
     fn region(&self, object: &Object) -> Result<Region, Unplaced> {
         let namespace = self.namespace(object);
-        let stated = object.annotation(names::ANNOTATION_REGION).map(|region| (names::ANNOTATION_REGION, region));
+        let stated =
+            object.annotation(names::ANNOTATION_REGION).map(|region| (names::ANNOTATION_REGION, region));
         let inherited = namespace
             .as_ref()
             .and_then(|namespace| namespace.annotation(names::ANNOTATION_DEFAULT_REGION))
@@ -255,7 +260,8 @@ mod tests {
     fn an_object_does_not_move_and_is_deleted_where_it_lives() {
         let status = json!({"ackResourceMetadata": {"ownerAccountID": "333333333333", "region": "eu-west-1"},
             "fleetwright": {"role": "arn:aws:iam::333333333333:role/fleet"}});
-        let moved = accounts(&[], &[("a", "222222222222", "n")]).place(&vpc(status.clone(), false)).unwrap_err();
+        let moved =
+            accounts(&[], &[("a", "222222222222", "n")]).place(&vpc(status.clone(), false)).unwrap_err();
         assert_eq!(moved.reason(), "Moved");
         let placement = accounts(&[], &[]).place(&vpc(status, true)).unwrap();
         assert_eq!(placement.account.as_str(), "333333333333");

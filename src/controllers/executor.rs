@@ -8,7 +8,8 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use crate::api::{Object, ObjectKey};
-use crate::aws::{AwsError, ErrorClass, Session, client_token};
+use crate::aws::token::of_step;
+use crate::aws::{AwsError, ErrorClass, Session};
 use crate::clock::Clock;
 use crate::managers::{Desired, Manager};
 use crate::plan::{MissingOutput, Operation, Step};
@@ -53,7 +54,7 @@ impl Executor {
         let mut outputs: Vec<Value> = Vec::with_capacity(steps.len());
         for step in steps {
             let step = step.resolved(&outputs)?;
-            let token = client_token(&desired.fleet, &desired.key, desired.incarnation, &step.call, &step.arguments);
+            let token = of_step(&desired.fleet, desired.incarnation, &step);
             let output = if step.operation == Operation::Create {
                 self.create(manager, session, desired, &step, &token).await?
             } else {
@@ -124,7 +125,9 @@ impl Executor {
         let answer = manager.perform(session, desired, step, token).await;
         let (account, region) = (session.account(), session.region());
         match &answer {
-            Ok(_) => tracing::info!(object = %desired.key, %account, %region, call = %step.call, "{}", step.summary),
+            Ok(_) => {
+                tracing::info!(object = %desired.key, %account, %region, call = %step.call, "{}", step.summary)
+            }
             Err(error) => {
                 tracing::warn!(object = %desired.key, %account, %region, call = %step.call, %error, "AWS call failed");
             }

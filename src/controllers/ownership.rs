@@ -7,15 +7,11 @@ use crate::managers::{Desired, Observed, object_tag};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Ownership {
     /// Ours, in this life.
-    Ours {
-        incarnation: u32,
-    },
+    Ours { incarnation: u32 },
     /// Nobody's that we know; the author asked to adopt it.
     Adoptable,
     /// Somebody else's.
-    Foreign {
-        message: String,
-    },
+    Foreign { message: String },
 }
 
 /// Judges by tags. `fresh` says that we created it moments ago, when tags may not be visible yet.
@@ -34,9 +30,9 @@ pub(super) fn judge(desired: &Desired, observed: &Observed, taggable: bool, fres
                 Ownership::Foreign { message: format!("the AWS object is held by {object} of this fleet") }
             }
         }
-        (Some(fleet), _) if fleet != desired.fleet.as_str() => {
-            Ownership::Foreign { message: format!("the AWS object belongs to fleet {fleet}, which is never touched") }
-        }
+        (Some(fleet), _) if fleet != desired.fleet.as_str() => Ownership::Foreign {
+            message: format!("the AWS object belongs to fleet {fleet}, which is never touched"),
+        },
         _ if fresh => ours,
         _ if wants_adoption(desired) => Ownership::Adoptable,
         _ => Ownership::Foreign {
@@ -87,13 +83,18 @@ mod tests {
     #[test]
     fn tags_decide() {
         let object = "VPC.ec2.services.k8s.aws/n/v";
-        let ours = observed(&[(names::TAG_FLEET, "acme"), (names::TAG_OBJECT, object), (names::TAG_INCARNATION, "3")]);
+        let ours = observed(&[
+            (names::TAG_FLEET, "acme"),
+            (names::TAG_OBJECT, object),
+            (names::TAG_INCARNATION, "3"),
+        ]);
         assert_eq!(judge(&desired(false), &ours, true, false), Ownership::Ours { incarnation: 3 });
 
         let foreign = observed(&[(names::TAG_FLEET, "other"), (names::TAG_OBJECT, object)]);
         assert!(matches!(judge(&desired(true), &foreign, true, true), Ownership::Foreign { .. }));
 
-        let sibling = observed(&[(names::TAG_FLEET, "acme"), (names::TAG_OBJECT, "VPC.ec2.services.k8s.aws/n/w")]);
+        let sibling =
+            observed(&[(names::TAG_FLEET, "acme"), (names::TAG_OBJECT, "VPC.ec2.services.k8s.aws/n/w")]);
         let Ownership::Foreign { message } = judge(&desired(true), &sibling, true, false) else { panic!() };
         assert!(message.contains("/n/w"));
 

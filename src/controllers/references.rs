@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use crate::api::{GroupKind, Object, ObjectKey, condition_types, find_condition};
+use crate::api::{Object, ObjectKey, condition_types, find_condition};
 
 /// How one reference field is resolved (ACK CRDs, "references" of each kind).
 struct Rule {
@@ -101,11 +101,8 @@ impl Resolver<'_> {
             Value::Array(items) => items.iter_mut().for_each(|item| self.walk(item)),
             Value::Object(map) => {
                 map.values_mut().for_each(|child| self.walk(child));
-                let references: Vec<String> = map
-                    .keys()
-                    .filter(|key| key.ends_with("Ref") || key.ends_with("Refs"))
-                    .cloned()
-                    .collect();
+                let references: Vec<String> =
+                    map.keys().filter(|key| key.ends_with("Ref") || key.ends_with("Refs")).cloned().collect();
                 for reference in references {
                     self.replace(map, &reference);
                 }
@@ -117,9 +114,13 @@ impl Resolver<'_> {
     fn replace(&mut self, map: &mut Map<String, Value>, reference: &str) {
         let Some(value) = map.remove(reference) else { return };
         let kind = self.object.kind.as_str();
-        let rule = RULES.iter().find(|rule| rule.reference == reference && (rule.on.is_empty() || rule.on == kind));
+        let rule =
+            RULES.iter().find(|rule| rule.reference == reference && (rule.on.is_empty() || rule.on == kind));
         let Some(rule) = rule else {
-            self.problem(None, format!("`{reference}` refers to a kind that is not managed here: give the id itself"));
+            self.problem(
+                None,
+                format!("`{reference}` refers to a kind that is not managed here: give the id itself"),
+            );
             return;
         };
         if map.contains_key(rule.field) {
@@ -140,7 +141,8 @@ impl Resolver<'_> {
     }
 
     fn one(&mut self, rule: &Rule, reference: &Value) -> Option<Value> {
-        let Some(name) = reference.pointer("/from/name").and_then(Value::as_str).filter(|name| !name.is_empty())
+        let Some(name) =
+            reference.pointer("/from/name").and_then(Value::as_str).filter(|name| !name.is_empty())
         else {
             self.problem(None, format!("`{}` has no `from.name`", rule.reference));
             return None;

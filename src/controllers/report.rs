@@ -14,20 +14,11 @@ pub(super) enum Verdict {
     /// Desired and observed agree and the object can be used.
     Synced,
     /// On its way; nothing is wrong.
-    Progressing {
-        reason: &'static str,
-        message: String,
-    },
+    Progressing { reason: &'static str, message: String },
     /// Failed, and will be tried again by itself.
-    Recoverable {
-        reason: String,
-        message: String,
-    },
+    Recoverable { reason: String, message: String },
     /// A person or a changed input is needed.
-    Terminal {
-        reason: String,
-        message: String,
-    },
+    Terminal { reason: String, message: String },
 }
 
 impl Verdict {
@@ -36,9 +27,10 @@ impl Verdict {
         let message = error.to_string();
         let reason = error.code.clone();
         match &error.class {
-            ErrorClass::Waiting(dependency) => {
-                Self::Progressing { reason: "WaitingForDependency", message: format!("waits for {dependency}") }
-            }
+            ErrorClass::Waiting(dependency) => Self::Progressing {
+                reason: "WaitingForDependency",
+                message: format!("waits for {dependency}"),
+            },
             ErrorClass::Propagating => Self::Progressing { reason: "WaitingForPropagation", message },
             ErrorClass::InUse => Self::Progressing { reason: "InUse", message },
             ErrorClass::Throttled | ErrorClass::Transient | ErrorClass::NotFound => {
@@ -154,7 +146,8 @@ impl Report {
             Some((reason, message)) => self.condition(Condition::new(type_, true, reason, message.as_str())),
             None => {
                 if let Some(Value::Array(conditions)) = self.status.get_mut("conditions") {
-                    conditions.retain(|condition| condition.get("type").and_then(Value::as_str) != Some(type_));
+                    conditions
+                        .retain(|condition| condition.get("type").and_then(Value::as_str) != Some(type_));
                 }
             }
         }

@@ -200,7 +200,9 @@ impl ResourceController {
                 Ok(steps) => steps,
                 Err(refusal) => {
                     report.conclude(&refused(&refusal));
-                    return self.write(&subject.object, report, Next::After(self.resync(&subject.desired.key))).await;
+                    return self
+                        .write(&subject.object, report, Next::After(self.resync(&subject.desired.key)))
+                        .await;
                 }
             };
             if steps.is_empty() {
@@ -209,7 +211,9 @@ impl ResourceController {
             }
             if self.settings.mode == Mode::Observe || is_read_only(&subject.object) {
                 show_plan(&mut report, &steps);
-                return self.write(&subject.object, report, Next::After(self.resync(&subject.desired.key))).await;
+                return self
+                    .write(&subject.object, report, Next::After(self.resync(&subject.desired.key)))
+                    .await;
             }
             if round + 1 == ROUNDS {
                 let plan = steps.iter().map(Step::to_string).collect::<Vec<_>>().join(", ");
@@ -244,7 +248,9 @@ impl ResourceController {
             return Ok(Next::Settled);
         };
         let fresh = self.is_fresh(&subject);
-        if let Ownership::Foreign { message } = judge(&subject.desired, &observed, subject.manager.taggable(), fresh) {
+        if let Ownership::Foreign { message } =
+            judge(&subject.desired, &observed, subject.manager.taggable(), fresh)
+        {
             tracing::warn!(object = %key, message, "let go without touching AWS");
             self.store.set_finalizer(&key, &finalizer(&subject.object), false).await?;
             return Ok(Next::Settled);
@@ -304,7 +310,9 @@ impl ResourceController {
         let fresh = self.is_fresh(subject);
         match judge(&subject.desired, &observed, subject.manager.taggable(), fresh) {
             Ownership::Ours { incarnation } => subject.desired.incarnation = incarnation,
-            Ownership::Adoptable => tracing::info!(object = %subject.desired.key, "adopts an existing AWS object"),
+            Ownership::Adoptable => {
+                tracing::info!(object = %subject.desired.key, "adopts an existing AWS object")
+            }
             Ownership::Foreign { message } => {
                 report.conclude(&Verdict::Terminal { reason: "NotOurs".into(), message });
                 return Err(Next::After(self.resync(&subject.desired.key)));
@@ -313,7 +321,8 @@ impl ResourceController {
         report.observed(&observed.status);
         report.own("seen", json!(true));
         report.own("incarnation", json!(subject.desired.incarnation));
-        if let (Value::Object(known), Value::Object(status)) = (&mut subject.desired.status, &observed.status) {
+        if let (Value::Object(known), Value::Object(status)) = (&mut subject.desired.status, &observed.status)
+        {
             known.extend(status.clone());
         } else {
             subject.desired.status = observed.status.clone();
@@ -328,10 +337,12 @@ impl ResourceController {
         report: &mut Report,
         steps: &[Step],
     ) -> Result<Result<(), Next>, StoreError> {
-        let commit = subject.object.annotation(names::ANNOTATION_REVISION).and_then(|text| text.parse::<CommitId>().ok());
+        let commit = subject
+            .object
+            .annotation(names::ANNOTATION_REVISION)
+            .and_then(|text| text.parse::<CommitId>().ok());
         let placement = &subject.placement;
-        let session =
-            self.sessions.mutate(&placement.role, &placement.region, commit.as_ref()).await;
+        let session = self.sessions.mutate(&placement.role, &placement.region, commit.as_ref()).await;
         let outcome = match session {
             Ok(session) => {
                 self.executor.perform(subject.manager.as_ref(), &session, &subject.desired, steps).await
@@ -343,7 +354,11 @@ impl ResourceController {
             subject.intent = intent_of(&object);
             if let Some(status) = object.status().as_object() {
                 report.observed(&Value::Object(
-                    status.iter().filter(|(name, _)| *name != "conditions").map(|(n, v)| (n.clone(), v.clone())).collect(),
+                    status
+                        .iter()
+                        .filter(|(name, _)| *name != "conditions")
+                        .map(|(n, v)| (n.clone(), v.clone()))
+                        .collect(),
                 ));
                 subject.desired.status = object.status().clone();
             }
@@ -355,7 +370,10 @@ impl ResourceController {
             Err(Failure::Aws(error)) => Ok(Err(self.judge_error(&subject.object, report, &error))),
             Err(Failure::Plan(error)) => {
                 tracing::error!(object = %subject.desired.key, %error, "the plan is wrong");
-                report.conclude(&Verdict::Recoverable { reason: "InternalError".into(), message: error.to_string() });
+                report.conclude(&Verdict::Recoverable {
+                    reason: "InternalError".into(),
+                    message: error.to_string(),
+                });
                 Ok(Err(Next::Backoff))
             }
         }
@@ -395,7 +413,8 @@ impl ResourceController {
             .status()
             .pointer("/fleetwright/created")
             .is_some_and(|created| *created == json!(true));
-        let seen = subject.object.status().pointer("/fleetwright/seen").is_some_and(|seen| *seen == json!(true));
+        let seen =
+            subject.object.status().pointer("/fleetwright/seen").is_some_and(|seen| *seen == json!(true));
         let age = self.clock.now().duration_since(intent.recorded_at);
         if age >= SETTLE_WINDOW {
             return None;
@@ -415,7 +434,12 @@ impl ResourceController {
                 .is_some_and(|intent| self.clock.now().duration_since(intent.recorded_at) < SETTLE_WINDOW)
     }
 
-    async fn failed(&self, object: &Arc<Object>, mut report: Report, error: &AwsError) -> Result<Next, StoreError> {
+    async fn failed(
+        &self,
+        object: &Arc<Object>,
+        mut report: Report,
+        error: &AwsError,
+    ) -> Result<Next, StoreError> {
         let next = self.judge_error(object, &mut report, error);
         self.write(object, report, next).await
     }
@@ -447,8 +471,9 @@ impl ResourceController {
             ErrorClass::InUse => Next::After(BUSY_POLL),
             ErrorClass::NotFound => Next::After(LAG_POLL),
             ErrorClass::AlreadyExists => {
-                let recent = intent_of(object)
-                    .is_some_and(|intent| self.clock.now().duration_since(intent.recorded_at) < SETTLE_WINDOW);
+                let recent = intent_of(object).is_some_and(|intent| {
+                    self.clock.now().duration_since(intent.recorded_at) < SETTLE_WINDOW
+                });
                 if recent && object.status().pointer("/fleetwright/created").is_some() {
                     Next::After(LAG_POLL)
                 } else {
@@ -480,8 +505,15 @@ impl ResourceController {
         })
     }
 
-    fn desired(&self, object: &Object, placement: &Placement, spec: Value, intent: Option<&Intent>) -> Desired {
-        let recorded = object.status().pointer("/fleetwright/incarnation").and_then(Value::as_u64).unwrap_or(1);
+    fn desired(
+        &self,
+        object: &Object,
+        placement: &Placement,
+        spec: Value,
+        intent: Option<&Intent>,
+    ) -> Desired {
+        let recorded =
+            object.status().pointer("/fleetwright/incarnation").and_then(Value::as_u64).unwrap_or(1);
         let recorded = u32::try_from(recorded).unwrap_or(u32::MAX);
         let mut desired = Desired {
             key: object.key(),
@@ -587,6 +619,9 @@ mod tests {
             looks.push(at.as_secs());
         }
         assert!(looks[0] == 120 && looks.len() < 20, "{looks:?}");
-        assert!(looks.windows(2).filter(|pair| pair[0] > 480).all(|pair| pair[1] - pair[0] <= 30), "{looks:?}");
+        assert!(
+            looks.windows(2).filter(|pair| pair[0] > 480).all(|pair| pair[1] - pair[0] <= 30),
+            "{looks:?}"
+        );
     }
 }

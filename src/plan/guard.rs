@@ -72,7 +72,8 @@ pub fn judge(
     let count = removals.len();
     let everything = count > 0 && count == roots;
     let many = count > 1
-        && (count > thresholds.max_removals || count.saturating_mul(100) > roots.saturating_mul(thresholds.max_percent));
+        && (count > thresholds.max_removals
+            || count.saturating_mul(100) > roots.saturating_mul(thresholds.max_percent));
     let (held, free): (Vec<_>, Vec<_>) =
         removals.into_iter().partition(|removal| everything || many || !removal.protected.is_empty());
     let mut allowed: Vec<ObjectKey> = free.into_iter().map(|removal| removal.object).collect();
@@ -117,7 +118,11 @@ mod tests {
         (0..count)
             .map(|index| Removal {
                 object: key(index),
-                protected: if protected { vec![ObjectKey::new("eks.services.k8s.aws", "Cluster", "n", "c")] } else { vec![] },
+                protected: if protected {
+                    vec![ObjectKey::new("eks.services.k8s.aws", "Cluster", "n", "c")]
+                } else {
+                    vec![]
+                },
             })
             .collect()
     }

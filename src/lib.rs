@@ -20,6 +20,7 @@ pub mod store;
 
 // Pure: functions over values, no I/O, no tokio.
 pub mod api;
+pub mod argocd;
 pub mod diagnostic;
 pub mod fleet;
 pub mod graph;

@@ -13,6 +13,10 @@ use serde_json::Value;
 
 use crate::api::{GroupKind, Object, ObjectKey};
 
+pub mod embedded;
+
+pub use embedded::Embedded;
+
 /// Version of the store's content. Opaque: compare for equality only.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Version(pub String);
@@ -155,6 +159,27 @@ pub enum StoreError {
         /// The file.
         path: String,
     },
+    /// The object cannot be stored as it is.
+    #[error("{key} is refused: {message}")]
+    Invalid {
+        /// Which object.
+        key: ObjectKey,
+        /// What is wrong with it.
+        message: String,
+    },
+    /// The file was written by another version of this program, or by another program.
+    #[error(
+        "{path} has schema version {found}, this program reads {expected}: run the version that wrote it, or move \
+         the file away and let the store be rebuilt from Git and AWS"
+    )]
+    Schema {
+        /// The file.
+        path: String,
+        /// Version in the file; 0 when it carries none.
+        found: u64,
+        /// Version that this program reads and writes.
+        expected: u64,
+    },
     /// The disk or the server failed.
     #[error("the store failed to {action}: {source}")]
     Backend {
@@ -189,7 +214,8 @@ pub trait ObjectStore: Send + Sync {
     /// goes, fields of others survive, the last applier of a field owns it). `status` is ignored.
     async fn apply(&self, owner: &str, object: Object) -> Result<Applied, StoreError>;
 
-    /// Performs all writes or none, in one version. A delete of what is not there is no error.
+    /// Performs all writes or none, in one version. A delete of what is not there, or of another life
+    /// of it, is no error. The answer has one entry per [`Write::Apply`], in their order.
     async fn transaction(&self, writes: Vec<Write>) -> Result<Vec<Applied>, StoreError>;
 
     /// Replaces `status`. With an expected version it conflicts when the object has changed since.
@@ -208,6 +234,7 @@ pub trait ObjectStore: Send + Sync {
     async fn delete(&self, key: &ObjectKey, uid: Option<&str>) -> Result<(), StoreError>;
 
     /// Records an intent by compare-and-swap on the object's version, and answers the object.
+    /// Conflicts too when the recorded intent carries a higher term.
     async fn record_intent(
         &self,
         key: &ObjectKey,

@@ -13,6 +13,7 @@
 pub mod aws;
 pub mod clock;
 pub mod controllers;
+pub mod git;
 pub mod managers;
 #[cfg(feature = "simulator")]
 pub mod simulator;

@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard};
 
 use async_trait::async_trait;
 use rand::rngs::StdRng;
-use rand::{Rng, SeedableRng};
+use rand::{RngExt, SeedableRng};
 use redb::StorageBackend;
 use redb::backends::InMemoryBackend;
 use serde_json::Value;
@@ -47,7 +47,7 @@ pub struct IdSource(Mutex<StdRng>);
 impl IdSource {
     /// Unpredictable ids.
     pub fn random() -> Self {
-        Self(Mutex::new(StdRng::from_os_rng()))
+        Self(Mutex::new(StdRng::from_rng(&mut rand::rng())))
     }
 
     /// The same ids for the same seed.

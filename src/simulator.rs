@@ -23,6 +23,7 @@ mod faults;
 mod iam;
 mod journal;
 mod limits;
+mod operations;
 mod record;
 mod server;
 mod sts;

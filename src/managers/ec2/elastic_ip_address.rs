@@ -149,3 +149,6 @@ fn still_held(error: AwsError) -> AwsError {
         _ => error,
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -281,3 +281,6 @@ impl Manager for NatGateway {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

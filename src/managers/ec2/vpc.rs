@@ -192,7 +192,7 @@ fn state6(block: &VpcIpv6CidrBlockAssociation) -> Option<&str> {
 /// What a VPC looks like right after its create call: the follow-up calls start from here.
 fn newborn(spec: &VpcSpec) -> VpcSpec {
     VpcSpec {
-        cidr_blocks: spec.cidr_blocks.iter().take(1).cloned().collect(),
+        cidr_blocks: spec.cidr_blocks.iter().take(1).map(|block| network(block)).collect(),
         disallow_security_group_default_rules: Some(false),
         enable_dns_hostnames: Some(false),
         enable_dns_support: Some(true),

@@ -12,6 +12,7 @@
 // Effects: tokio, the network, the disk.
 pub mod aws;
 pub mod clock;
+pub mod config;
 pub mod controllers;
 pub mod git;
 pub mod managers;

@@ -50,9 +50,13 @@ pub(super) fn config(file: &str, text: &str) -> (Result<Config, Vec<Diagnostic>>
 }
 
 fn root(mut root: Section<'_>) -> Option<Config> {
-    root.require("fleet");
+    if !root.has("fleet") {
+        root.error("", "`fleet.id` is missing", "add `fleet:` with an `id:` below it");
+    }
     let fleet = fleet(root.section("fleet"));
-    root.require("source");
+    if !root.has("source") {
+        root.error("", "`source` is missing", "add `source:` with `git:` or `directory:` below it");
+    }
     let source = source(root.section("source"));
 
     let mut data = root.section("data");

@@ -233,10 +233,10 @@ fn revisions_say_what_they_are() {
 #[test]
 fn mistakes_name_key_place_and_help() {
     insta::assert_snapshot!(findings(""), @r"
-    c.yaml:1:1: error[bad-config]: `fleet` is missing
-      help: add `fleet`
+    c.yaml:1:1: error[bad-config]: `fleet.id` is missing
+      help: add `fleet:` with an `id:` below it
     c.yaml:1:1: error[bad-config]: `source` is missing
-      help: add `source`
+      help: add `source:` with `git:` or `directory:` below it
     ");
     insta::assert_snapshot!(findings("[a]"), @r"c.yaml:1:1: error[bad-config]: the configuration must be a map");
     insta::assert_snapshot!(findings("fleet: [\n"), @r"c.yaml:1:8: error[yaml-syntax]: unclosed bracket '['");
@@ -269,13 +269,13 @@ fn mistakes_name_key_place_and_help() {
       help: correct the value
     ");
     insta::assert_snapshot!(findings(&with("resync: {interval: 10}")), @r"
-    c.yaml:3:20: error[bad-config]: `resync.interval` must be a string
-      help: put it in quotes
+    c.yaml:3:20: error[bad-config]: `resync.interval` is no duration: 10
+      help: write a number with its unit: 30s, 10m, 1h30m or 500ms
     ");
-    insta::assert_snapshot!(findings(&with("resync: {interval: 10 minutes}")), @r"
-    c.yaml:3:20: error[bad-config]: `resync.interval` is no duration: `10 minutes`
-      help: write 30s, 10m, 1h30m or 500ms
-    ");
+    insta::assert_snapshot!(findings(&with("resync: {interval: 10 minutes}")), @r#"
+    c.yaml:3:20: error[bad-config]: `resync.interval` is no duration: "10 minutes"
+      help: write a number with its unit: 30s, 10m, 1h30m or 500ms
+    "#);
     insta::assert_snapshot!(findings(&with("resync: {interval: 1s}")), @r"
     c.yaml:3:20: error[bad-config]: `resync.interval` must be from 10s to 24h
       help: correct the value

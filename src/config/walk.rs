@@ -238,13 +238,13 @@ impl<'a> Section<'a> {
         least: Duration,
         most: Duration,
     ) -> Duration {
-        let Some(text) = self.text(key) else { return default };
+        let Some(value) = self.leaf(key) else { return default };
         let name = self.name(key);
-        match parse_duration(text) {
+        match value.as_str().and_then(parse_duration) {
             None => self.error(
                 key,
-                format!("`{name}` is no duration: `{text}`"),
-                "write 30s, 10m, 1h30m or 500ms",
+                format!("`{name}` is no duration: {value}"),
+                "write a number with its unit: 30s, 10m, 1h30m or 500ms",
             ),
             Some(value) if value < least || value > most => {
                 let message = format!("`{name}` must be from {} to {}", show(least), show(most));

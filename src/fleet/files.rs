@@ -24,7 +24,7 @@ pub(super) struct File<'a> {
     pub(super) content: &'a FileContent,
 }
 
-impl<'a> Files<'a> {
+impl Files<'_> {
     /// The chart whose template a path is (decision 22).
     pub(super) fn chart_of_template(&self, path: &str) -> Option<&str> {
         let mut rest = path;

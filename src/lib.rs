@@ -23,8 +23,10 @@ pub mod store;
 // Pure: functions over values, no I/O, no tokio.
 pub mod api;
 pub mod argocd;
+pub mod cel;
 pub mod diagnostic;
 pub mod fleet;
 pub mod graph;
 pub mod plan;
 pub mod yaml;
+pub mod schema;

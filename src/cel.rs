@@ -1,0 +1,170 @@
+//! CEL: expressions of definitions, typed by schemas and evaluated over JSON values.
+//!
+//! The only room that knows the `cel` crate. It parses and evaluates; typing is ours, because a misspelt
+//! field must be found before anything is applied. An [`Expression`] is compiled once per definition:
+//! parse, check ([`check`]), evaluate ([`eval`]) as often as needed.
+
+mod check;
+mod eval;
+mod functions;
+mod library;
+mod parse;
+pub mod template;
+mod types;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+
+pub use types::{ObjectType, Type, assignable};
+
+/// The variables an expression may use.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Scope(BTreeMap<String, Type>);
+
+impl Scope {
+    /// A scope without variables.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Declares a variable, or declares it anew.
+    pub fn declare(&mut self, name: impl Into<String>, type_: Type) -> &mut Self {
+        self.0.insert(name.into(), type_);
+        self
+    }
+
+    /// Adds a variable to the scope.
+    pub fn with(mut self, name: impl Into<String>, type_: Type) -> Self {
+        self.declare(name, type_);
+        self
+    }
+
+    /// The type of a variable.
+    pub fn get(&self, name: &str) -> Option<&Type> {
+        self.0.get(name)
+    }
+
+    /// The names of the variables, sorted.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.keys().map(String::as_str)
+    }
+}
+
+impl<K: Into<String>> FromIterator<(K, Type)> for Scope {
+    fn from_iter<I: IntoIterator<Item = (K, Type)>>(variables: I) -> Self {
+        Self(variables.into_iter().map(|(name, type_)| (name.into(), type_)).collect())
+    }
+}
+
+/// An expression that cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct CompileError {
+    /// What is wrong.
+    pub message: String,
+    /// Where, in characters from the start of the expression.
+    pub offset: usize,
+    /// What to do about it.
+    pub help: Option<String>,
+}
+
+impl CompileError {
+    fn new(offset: usize, message: impl Into<String>) -> Self {
+        Self { message: message.into(), offset, help: None }
+    }
+
+    fn with_help(mut self, help: Option<String>) -> Self {
+        self.help = help;
+        self
+    }
+}
+
+/// An expression that has no value.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum EvalError {
+    /// Something is not there yet: a key, a field, an item, a variable.
+    #[error("{0}")]
+    Pending(String),
+    /// It will not get better by waiting: a conversion, an overflow, a division by zero.
+    #[error("{0}")]
+    Fatal(String),
+}
+
+impl EvalError {
+    /// Whether the data may still come.
+    pub fn is_pending(&self) -> bool {
+        matches!(self, Self::Pending(_))
+    }
+}
+
+/// The values of the variables for one evaluation.
+#[derive(Debug, Clone, Default)]
+pub struct Bindings<'a>(BTreeMap<&'a str, (&'a Value, &'a Type)>);
+
+impl<'a> Bindings<'a> {
+    /// No variables.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Binds a variable; the type says how the JSON value is read, e.g. that a string is a timestamp.
+    pub fn bind(&mut self, name: &'a str, value: &'a Value, type_: &'a Type) -> &mut Self {
+        self.0.insert(name, (value, type_));
+        self
+    }
+
+    /// Adds a variable.
+    pub fn with(mut self, name: &'a str, value: &'a Value, type_: &'a Type) -> Self {
+        self.bind(name, value, type_);
+        self
+    }
+}
+
+/// A compiled and checked expression.
+#[derive(Debug, Clone)]
+pub struct Expression {
+    source: String,
+    ast: ::cel::IdedExpr,
+    output: Type,
+    references: BTreeSet<String>,
+}
+
+impl Expression {
+    /// Parses and checks an expression against the variables of the scope.
+    pub fn compile(source: &str, scope: &Scope) -> Result<Self, CompileError> {
+        let mut parsed = parse::parse(source)?;
+        let checked = check::check(&mut parsed, scope)?;
+        Ok(Self { source: source.to_owned(), ast: parsed.ast, output: checked.output, references: checked.references })
+    }
+
+    /// The text it was compiled from.
+    pub fn source(&self) -> &str {
+        &self.source
+    }
+
+    /// The type of its value.
+    pub fn output(&self) -> &Type {
+        &self.output
+    }
+
+    /// The variables of the scope it mentions; variables of its own macros are not among them.
+    pub fn references(&self) -> &BTreeSet<String> {
+        &self.references
+    }
+
+    /// Computes its value; absent optionals are null, timestamps and durations are text.
+    pub fn evaluate(&self, bindings: &Bindings<'_>) -> Result<Value, EvalError> {
+        eval::evaluate(self, bindings)
+    }
+}
+
+/// Two expressions are the same when they say the same about the same variables.
+impl PartialEq for Expression {
+    fn eq(&self, other: &Self) -> bool {
+        self.source == other.source && self.output == other.output && self.references == other.references
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,212 @@
+//! Values: from JSON to CEL by their type, and back.
+
+use std::collections::HashMap;
+
+use ::cel::common::types::{
+    CelBool, CelBytes, CelDouble, CelDuration, CelInt, CelList, CelMap, CelMapKey, CelNull, CelOptional, CelString,
+    CelTimestamp, CelType, CelUInt,
+};
+use ::cel::common::value::Val;
+use ::cel::{Context, ExecutionError, Value as CelValue};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Map, Number, Value, json};
+
+use super::{Bindings, EvalError, Expression, Type, parse};
+
+type Boxed<'v> = Box<dyn Val + 'v>;
+
+/// Computes the value of an expression.
+pub(super) fn evaluate(expression: &Expression, bindings: &Bindings<'_>) -> Result<Value, EvalError> {
+    parse::with_stack(|| {
+        let mut context = Context::with_env(parse::ENVIRONMENT.clone());
+        for name in &expression.references {
+            // A variable without a value matters only where the evaluation gets to it.
+            if let Some((value, type_)) = bindings.0.get(name.as_str()) {
+                context.add_variable_as_val(name.as_str(), to_cel(value, type_));
+            }
+        }
+        let result = CelValue::resolve_val(&expression.ast, &context).map_err(|error| classify(&error))?;
+        to_json(result.as_ref()).map_err(EvalError::Fatal)
+    })
+}
+
+/// Absence is worth waiting for, everything else is not.
+fn classify(error: &ExecutionError) -> EvalError {
+    match error {
+        ExecutionError::NoSuchKey(key) => EvalError::Pending(format!("no such key: {key}")),
+        ExecutionError::IndexOutOfBounds(index) => EvalError::Pending(format!("index out of bounds: {index:?}")),
+        ExecutionError::UndeclaredReference(name) => EvalError::Pending(format!("`{name}` has no value yet")),
+        ExecutionError::FunctionError { function, message } => EvalError::Fatal(format!("{function}: {message}")),
+        other => EvalError::Fatal(other.to_string()),
+    }
+}
+
+/// Reads a JSON value as its type says; what does not fit the type is read as what it is.
+pub(super) fn to_cel<'v>(value: &'v Value, type_: &Type) -> Boxed<'v> {
+    match (value, type_) {
+        (value, Type::Optional(inner)) => to_cel(value, inner),
+        (Value::Null, _) => Box::new(CelNull),
+        (Value::Bool(value), _) => Box::new(CelBool::from(*value)),
+        (Value::Number(number), type_) => number_to_cel(number, type_),
+        (Value::String(text), Type::Bytes) => match STANDARD.decode(text) {
+            Ok(bytes) => Box::new(CelBytes::from(bytes)),
+            Err(_) => Box::new(CelString::from(text.as_str())),
+        },
+        (Value::String(text), Type::Timestamp) => timestamp(text).unwrap_or_else(|| Box::new(CelString::from(text.as_str()))),
+        (Value::String(text), Type::Duration) => duration(text).unwrap_or_else(|| Box::new(CelString::from(text.as_str()))),
+        (Value::String(text), _) => Box::new(CelString::from(text.as_str())),
+        (Value::Array(items), type_) => {
+            let of = if let Type::List(of) = type_ { of.as_ref() } else { &Type::Dyn };
+            Box::new(CelList::from(items.iter().map(|item| to_cel(item, of)).collect::<Vec<_>>()))
+        }
+        (Value::Object(fields), type_) => {
+            let mut map: HashMap<CelMapKey<'v>, Boxed<'v>> = HashMap::with_capacity(fields.len());
+            for (name, field) in fields {
+                let declared = match type_ {
+                    Type::Object(object) => object.fields.get(name),
+                    _ => None,
+                };
+                // Null is how YAML says that a declared field is not there.
+                if field.is_null() && declared.is_some() {
+                    continue;
+                }
+                let field_type = match type_ {
+                    Type::Object(object) => declared.or(object.rest.as_ref()).unwrap_or(&Type::Dyn),
+                    Type::Map(_, values) => values.as_ref(),
+                    _ => &Type::Dyn,
+                };
+                map.insert(CelMapKey::from(name.as_str()), to_cel(field, field_type));
+            }
+            Box::new(CelMap::from(map))
+        }
+    }
+}
+
+fn number_to_cel<'v>(number: &Number, type_: &Type) -> Boxed<'v> {
+    let double = number.as_f64().unwrap_or_default();
+    // 2^63: beyond it, a whole double is no int64.
+    let whole = double.fract() == 0.0 && double.abs() < 9_223_372_036_854_775_808.0;
+    match (type_, number.as_i64()) {
+        (Type::Double, _) => Box::new(CelDouble::from(double)),
+        (_, Some(integer)) => Box::new(CelInt::from(integer)),
+        // `3.0` is an integer where the schema asks for one.
+        (Type::Int, None) if whole => Box::new(CelInt::from(double as i64)),
+        (_, None) => match number.as_u64() {
+            Some(unsigned) => Box::new(CelUInt::from(unsigned)),
+            None => Box::new(CelDouble::from(double)),
+        },
+    }
+}
+
+/// RFC 3339, or a date alone, which stands for its midnight in UTC.
+fn timestamp<'v>(text: &str) -> Option<Boxed<'v>> {
+    let instant = chrono::DateTime::parse_from_rfc3339(text)
+        .or_else(|_| chrono::DateTime::parse_from_rfc3339(&format!("{text}T00:00:00Z")))
+        .ok()?;
+    Some(Box::new(CelTimestamp::from(instant)))
+}
+
+/// The notation of Go: `1h30m`, `1.5s`, `-2ms`.
+fn duration<'v>(text: &str) -> Option<Boxed<'v>> {
+    let (negative, mut rest) = match text.strip_prefix('-') {
+        Some(rest) => (true, rest),
+        None => (false, text.strip_prefix('+').unwrap_or(text)),
+    };
+    if rest.is_empty() {
+        return None;
+    }
+    let mut nanos = 0.0_f64;
+    while !rest.is_empty() && rest != "0" {
+        let digits = rest.find(|c: char| !c.is_ascii_digit() && c != '.')?;
+        let (number, unit) = rest.split_at(digits);
+        let units = [("ns", 1.0), ("us", 1e3), ("µs", 1e3), ("ms", 1e6), ("s", 1e9), ("m", 6e10), ("h", 3.6e12)];
+        let (word, scale) = units.into_iter().filter(|(word, _)| unit.starts_with(word)).max_by_key(|(word, _)| word.len())?;
+        nanos += number.parse::<f64>().ok()? * scale;
+        rest = unit.strip_prefix(word)?;
+    }
+    let nanos = if negative { -nanos } else { nanos };
+    (nanos.abs() < 9.2e18).then(|| Box::new(CelDuration::from(chrono::Duration::nanoseconds(nanos as i64))) as Boxed<'v>)
+}
+
+/// Writes a value as JSON, or says why it cannot be.
+pub(super) fn to_json(value: &(dyn Val + '_)) -> Result<Value, String> {
+    if value.downcast_ref::<CelNull>().is_some() {
+        return Ok(Value::Null);
+    }
+    if let Some(value) = value.downcast_ref::<CelBool>() {
+        return Ok(json!(value.inner()));
+    }
+    if let Some(value) = value.downcast_ref::<CelInt>() {
+        return Ok(json!(value.inner()));
+    }
+    if let Some(value) = value.downcast_ref::<CelUInt>() {
+        return match i64::try_from(*value.inner()) {
+            Ok(integer) => Ok(json!(integer)),
+            Err(_) => Err(format!("the unsigned integer {} does not fit into 64 signed bits", value.inner())),
+        };
+    }
+    if let Some(value) = value.downcast_ref::<CelDouble>() {
+        return double_to_json(*value.inner());
+    }
+    if let Some(value) = value.downcast_ref::<CelString>() {
+        return Ok(json!(value.inner()));
+    }
+    if let Some(value) = value.downcast_ref::<CelType>() {
+        return Ok(json!(value.name()));
+    }
+    if let Some(value) = value.downcast_ref::<CelTimestamp>() {
+        return Ok(json!(value.inner().to_utc().to_rfc3339_opts(chrono::SecondsFormat::AutoSi, true)));
+    }
+    if let Some(value) = value.downcast_ref::<CelDuration>() {
+        return Ok(json!(duration_text(value.inner())));
+    }
+    if value.downcast_ref::<CelBytes>().is_some() {
+        return Err("bytes have no place in an object: use base64.encode(...) or string(...)".to_owned());
+    }
+    if let Some(value) = value.downcast_ref::<CelOptional>() {
+        return value.option().map_or(Ok(Value::Null), to_json);
+    }
+    if let Some(list) = value.downcast_ref::<CelList>() {
+        return list.inner().iter().map(|item| to_json(item.as_ref())).collect::<Result<Vec<_>, _>>().map(Value::Array);
+    }
+    if let Some(map) = value.downcast_ref::<CelMap>() {
+        let mut entries: Vec<_> = map.inner().iter().collect();
+        entries.sort_by(|(a, _), (b, _)| a.cmp(b));
+        let mut fields = Map::new();
+        for (key, field) in entries {
+            let name = match key {
+                CelMapKey::String(name) => name.inner().to_owned(),
+                CelMapKey::Int(number) => number.inner().to_string(),
+                CelMapKey::UInt(number) => number.inner().to_string(),
+                CelMapKey::Bool(value) => value.inner().to_string(),
+            };
+            fields.insert(name, to_json(field.as_ref())?);
+        }
+        return Ok(Value::Object(fields));
+    }
+    Err(format!("a value of type {} has no place in an object", value.get_type().name()))
+}
+
+/// Whole doubles are written without a fraction, as Go writes them.
+fn double_to_json(double: f64) -> Result<Value, String> {
+    if double.fract() == 0.0 && double.abs() < 9_007_199_254_740_992.0 {
+        return Ok(json!(double as i64));
+    }
+    Number::from_f64(double).map(Value::Number).ok_or_else(|| format!("{double} is not a number JSON can hold"))
+}
+
+/// Seconds with as many decimals as it takes, e.g. `5400s`, `0.25s`.
+fn duration_text(duration: &chrono::Duration) -> String {
+    let nanos = duration.subsec_nanos().unsigned_abs();
+    let sign = if *duration < chrono::Duration::zero() { "-" } else { "" };
+    let seconds = duration.num_seconds().unsigned_abs();
+    if nanos == 0 {
+        return format!("{sign}{seconds}s");
+    }
+    let decimals = format!("{nanos:09}");
+    format!("{sign}{seconds}.{}s", decimals.trim_end_matches('0'))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,1 @@
+//! What the checker knows of every function: its parameters and its result.

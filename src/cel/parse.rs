@@ -1,0 +1,136 @@
+//! From text to a syntax tree, with limits and messages an author can use.
+
+use std::sync::LazyLock;
+
+use ::cel::common::ast::{EntryExpr, Expr, SourceInfo};
+use ::cel::parser::ParseError;
+use ::cel::{Env, IdedExpr};
+
+use super::CompileError;
+use super::library;
+
+/// Longer expressions are refused: nobody can read them, and time and stack are bounded.
+const MAX_LENGTH: usize = 32 * 1024;
+/// Words, numbers and signs, which bounds the length of chains such as `a + b + c`.
+const MAX_TOKENS: usize = 6_000;
+/// Enough for the limits above, with room to spare.
+const STACK: usize = 32 * 1024 * 1024;
+/// Operators, selects, calls and literals inside each other. Our walks and the evaluator recurse.
+const MAX_DEPTH: usize = 160;
+
+/// A syntax tree and where its nodes stand.
+pub(super) struct Parsed {
+    pub(super) ast: IdedExpr,
+    pub(super) source: String,
+    info: SourceInfo,
+}
+
+impl Parsed {
+    /// Where a node begins, in characters from the start of the source.
+    pub(super) fn offset(&self, id: u64) -> usize {
+        self.info.offset_for(id).map_or(0, |(start, _)| start as usize)
+    }
+}
+
+/// The environment every expression is parsed and evaluated in.
+pub(super) static ENVIRONMENT: LazyLock<std::sync::Arc<Env>> = LazyLock::new(|| std::sync::Arc::new(library::environment()));
+
+/// Runs a recursive walk with a stack that suffices for every expression within the limits.
+///
+/// The parser needs more than 100 KiB for each bracket in a build without optimisation.
+pub(super) fn with_stack<R>(walk: impl FnOnce() -> R) -> R {
+    stacker::maybe_grow(STACK / 2, STACK, walk)
+}
+
+/// Parses an expression and expands its macros.
+pub(super) fn parse(source: &str) -> Result<Parsed, CompileError> {
+    if source.trim().is_empty() {
+        return Err(CompileError::new(0, "the expression is empty"));
+    }
+    if source.len() > MAX_LENGTH {
+        return Err(CompileError::new(0, format!("the expression is longer than {MAX_LENGTH} bytes")));
+    }
+    within_limits(source)?;
+    let parser = ENVIRONMENT.parser().enable_ident_escape_syntax(true);
+    match with_stack(|| parser.parse_with_source_info(source)) {
+        Ok((ast, info)) => {
+            let parsed = Parsed { ast, source: source.to_owned(), info };
+            match too_deep(&parsed.ast) {
+                None => Ok(parsed),
+                Some(id) => Err(CompileError::new(parsed.offset(id), "the expression is nested too deeply")),
+            }
+        }
+        Err(errors) => Err(errors
+            .errors
+            .first()
+            .map_or_else(|| CompileError::new(0, "the expression cannot be parsed"), |error| explain(source, error))),
+    }
+}
+
+/// Refuses what would take the parser too deep, before the parser sees it.
+///
+/// Brackets are the parser's own business, it stops at 96; chains such as `a.b.c` are not. Words in strings
+/// count like all others: what is a string is only known after parsing.
+fn within_limits(source: &str) -> Result<(), CompileError> {
+    let mut tokens = 0_usize;
+    let mut in_word = false;
+    for (offset, c) in source.chars().enumerate() {
+        let word = c.is_alphanumeric() || c == '_';
+        tokens += usize::from(!c.is_whitespace() && !(word && in_word));
+        in_word = word;
+        if tokens > MAX_TOKENS {
+            return Err(CompileError::new(offset, format!("the expression has more than {MAX_TOKENS} words and signs")));
+        }
+    }
+    Ok(())
+}
+
+/// The parser's errors list every token it would have taken; the author needs the one that is wrong.
+fn explain(source: &str, error: &ParseError) -> CompileError {
+    let (line, column) = error.pos;
+    let before: usize = source.split_inclusive('\n').take(usize::try_from(line - 1).unwrap_or(0)).map(|line| line.chars().count()).sum();
+    let offset = before + usize::try_from(column - 1).unwrap_or(0);
+    let length = source.chars().count();
+    let message = error.msg.trim_start_matches("Syntax error: ");
+    let message = match message.split_once(" expecting") {
+        Some((unexpected, _)) => unexpected,
+        None => message,
+    };
+    let message = message.replace("'<EOF>'", "the end").replace("no viable alternative at input", "unexpected");
+    let message = message.replace("mismatched input", "unexpected").replace("extraneous input", "unexpected");
+    let message = if message.is_empty() || message == "UNKNOWN" { "the expression is nested too deeply".to_owned() } else { message };
+    CompileError::new(offset.min(length), format!("syntax error: {message}"))
+}
+
+/// A node deeper than the limit, found without recursion.
+fn too_deep(root: &IdedExpr) -> Option<u64> {
+    let mut open = vec![(root, 0)];
+    while let Some((node, depth)) = open.pop() {
+        if depth > MAX_DEPTH {
+            return Some(node.id);
+        }
+        open.extend(children(&node.expr).into_iter().map(|child| (child, depth + 1)));
+    }
+    None
+}
+
+fn children(expr: &Expr) -> Vec<&IdedExpr> {
+    match expr {
+        Expr::Unspecified | Expr::Ident(_) | Expr::Literal(_) => Vec::new(),
+        Expr::Call(call) => call.target.as_deref().into_iter().chain(&call.args).collect(),
+        Expr::Comprehension(loop_) => {
+            vec![&loop_.iter_range, &loop_.accu_init, &loop_.loop_cond, &loop_.loop_step, &loop_.result]
+        }
+        Expr::List(list) => list.elements.iter().collect(),
+        Expr::Select(select) => vec![&select.operand],
+        Expr::Map(map) => map.entries.iter().flat_map(|entry| entry_children(&entry.expr)).collect(),
+        Expr::Struct(structure) => structure.entries.iter().flat_map(|entry| entry_children(&entry.expr)).collect(),
+    }
+}
+
+fn entry_children(entry: &EntryExpr) -> Vec<&IdedExpr> {
+    match entry {
+        EntryExpr::StructField(field) => vec![&field.value],
+        EntryExpr::MapEntry(entry) => vec![&entry.key, &entry.value],
+    }
+}

@@ -1,0 +1,207 @@
+//! The worked cases of kro's grammar, one line each.
+
+use proptest::prelude::*;
+use serde_json::json;
+
+use super::*;
+
+/// The OpenAPI of one field, with its `required` where the parent has it.
+fn one(text: &str) -> Result<Value, String> {
+    one_with(text, json!(null))
+}
+
+fn one_with(text: &str, types: Value) -> Result<Value, String> {
+    let schema = parse(&json!({"f": text}), &types).map_err(|errors| errors[0].message.clone())?;
+    let mut openapi = schema.properties["f"].to_openapi();
+    if schema.required.contains("f") {
+        openapi["REQUIRED"] = json!(true);
+    }
+    Ok(openapi)
+}
+
+#[test]
+fn types_become_openapi() {
+    for (text, expected) in [
+        ("string", json!({"type": "string"})),
+        ("  integer  ", json!({"type": "integer"})),
+        ("boolean", json!({"type": "boolean"})),
+        ("float", json!({"type": "number"})),
+        ("object", json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true})),
+        ("[]string", json!({"type": "array", "items": {"type": "string"}})),
+        ("[][] integer", json!({"type": "array", "items": {"type": "array", "items": {"type": "integer"}}})),
+        ("map[string]boolean", json!({"type": "object", "additionalProperties": {"type": "boolean"}})),
+        ("map[string][]string", json!({"type": "object", "additionalProperties": {"type": "array", "items": {"type": "string"}}})),
+    ] {
+        assert_eq!(one(text), Ok(expected), "{text}");
+    }
+}
+
+#[test]
+fn types_that_are_none_are_refused() {
+    let deep = "[]".repeat(17) + "string";
+    for (text, expected) in [
+        ("", "empty type"),
+        (" | required=true", "empty type"),
+        ("[]", "empty slice element type"),
+        ("map[integer]string", "map key must be string, got `integer`"),
+        ("map[string]", "map value type is required"),
+        ("map[string", "`map[string` is missing a closing bracket, write map[string]TYPE"),
+        (deep.as_str(), "type nesting too deep (max 16)"),
+        ("int", "unknown type: int (did you mean `integer`?)"),
+        ("bool", "unknown type: bool (did you mean `boolean`?)"),
+        ("number", "unknown type: number (did you mean `float`?)"),
+        ("strin", "unknown type: strin (did you mean `string`?)"),
+        ("Elephant", "unknown type: Elephant (neither built in nor in `types`)"),
+    ] {
+        assert_eq!(one(text), Err(expected.to_owned()), "{text}");
+    }
+    assert!(one(&("[]".repeat(16) + "string")).is_ok());
+}
+
+#[test]
+fn markers_say_more() {
+    for (text, expected) in [
+        ("string | required=true default=\"x\"", json!({"type": "string", "default": "x", "REQUIRED": true})),
+        ("string |required=true", json!({"type": "string", "REQUIRED": true})),
+        ("string | required=false", json!({"type": "string"})),
+        ("string | required =T", json!({"type": "string", "REQUIRED": true})),
+        ("string | default=x required=true  ", json!({"type": "string", "default": "x", "REQUIRED": true})),
+        ("string | required=true | default=x", json!({"type": "string", "default": "x", "REQUIRED": true})),
+        ("string | default=\"\"", json!({"type": "string", "default": ""})),
+        ("string | default=a\"b c\"d", json!({"type": "string", "default": "a\"b c\"d"})),
+        ("string | default='x'", json!({"type": "string", "default": "'x'"})),
+        ("string | default=\"1\" default=\"2\"", json!({"type": "string", "default": "2"})),
+        ("integer | default=\"5\"", json!({"type": "integer", "default": 5})),
+        ("float | default=2.50", json!({"type": "number", "default": 2.5})),
+        ("boolean | default=T", json!({"type": "boolean", "default": true})),
+        ("[]string | default=[\"a\", \"b\"]", json!({"type": "array", "items": {"type": "string"}, "default": ["a", "b"]})),
+        ("map[string]string | default={\"k\": \"v w\"}", json!({"type": "object", "additionalProperties": {"type": "string"}, "default": {"k": "v w"}})),
+        ("object | default={}", json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true, "default": {}})),
+        ("string | description=\"say \\\"hi\\\"\"", json!({"type": "string", "description": "say \"hi\""})),
+        ("string | description=\"a | b\"", json!({"type": "string", "description": "a | b"})),
+        ("string | pattern=\"^[a-z]{2}\\\\d$\"", json!({"type": "string", "pattern": "^[a-z]{2}\\d$"})),
+        ("string | pattern=\"^\\d$\"", json!({"type": "string", "pattern": "^\\d$"})),
+        ("string | minLength=1 maxLength=63", json!({"type": "string", "minLength": 1, "maxLength": 63})),
+        ("integer | minimum=1 maximum=65535", json!({"type": "integer", "minimum": 1, "maximum": 65535})),
+        ("string | enum=\"a, b\"", json!({"type": "string", "enum": ["a", "b"]})),
+        ("integer | enum=\"1,2\"", json!({"type": "integer", "enum": [1, 2]})),
+        ("[]string | uniqueItems=true minItems=1 maxItems=3", json!({"type": "array", "items": {"type": "string"}, "minItems": 1, "maxItems": 3, "x-kubernetes-list-type": "set"})),
+        ("[]object | listType=map listMapKey=a listMapKey=b", json!({"type": "array", "items": {"type": "object", "x-kubernetes-preserve-unknown-fields": true},
+            "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["a", "b"]})),
+        ("integer | validation=\"self > 0\" immutable=true", json!({"type": "integer", "x-kubernetes-validations": [
+            {"rule": "self > 0", "message": "validation failed"}, {"rule": "self == oldSelf", "message": "field is immutable"}]})),
+    ] {
+        assert_eq!(one(text), Ok(expected), "{text}");
+    }
+}
+
+#[test]
+fn markers_that_are_none_are_refused() {
+    for (text, expected) in [
+        ("string |", "marker key '' without a value"),
+        ("string | default=a b", "marker key 'b' without a value"),
+        ("string | default= a", "marker key 'a' without a value"),
+        ("string | default=a b required=true", "marker key 'b' without a value"),
+        ("string | =x", "empty marker key"),
+        ("string | requird=true", "unknown marker 'requird' (did you mean `required`?)"),
+        ("string | default=\"x", "unclosed quote"),
+        ("object | default={", "unclosed bracket/brace"),
+        ("object | default=}", "unmatched closing bracket/brace `}`"),
+        ("object | default=[}", "unmatched closing bracket/brace `}`"),
+        ("string | required=yes", "marker 'required' must be true or false, got: yes"),
+        ("integer | default=3.14", "default value must be a valid integer, got: 3.14"),
+        ("boolean | default=yes", "default value must be a valid boolean, got: yes"),
+        ("float | default=NaN", "default value must be a valid number, got: NaN"),
+        ("object | default={a}", "default value must be valid JSON, got: {a}"),
+        ("string | minimum=a", "marker 'minimum' must be a number, got: a"),
+        ("string | enum=\"a,,b\"", "enum values must not be empty"),
+        ("integer | enum=\"a\"", "enum values must be integers, got: a"),
+        ("[]string | enum=\"a\"", "enum is only valid for the types string and integer"),
+        ("integer | pattern=\"a\"", "marker 'pattern' is only valid for the type string"),
+        ("string | pattern=\"\"", "pattern must not be empty"),
+        ("string | pattern=\"(?=a)\"", "invalid pattern `(?=a)`: it must be an RE2 regular expression"),
+        ("string | minItems=1", "marker 'minItems' is only valid for the type array"),
+        ("[]string | minLength=1", "marker 'minLength' is only valid for the type string"),
+        ("string | minLength=-1", "marker 'minLength' must be a non-negative integer, got: -1"),
+        ("[]string | listType=bag", "listType must be atomic, set or map, got: bag"),
+        ("[]string | uniqueItems=true listType=atomic", "conflicting list types: set and atomic"),
+        ("[]string | listMapKey=a", "listMapKey requires listType=map before it"),
+        ("[]object | listType=map listMapKey=a listMapKey=a", "listMapKey is empty or a duplicate: a"),
+        ("string | validation=\" \"", "validation must not be blank"),
+    ] {
+        assert_eq!(one(text), Err(expected.to_owned()), "{text}");
+    }
+}
+
+#[test]
+fn custom_types_are_inlined_in_any_order() {
+    let types = json!({
+        "Ports": "[]Port | minItems=1",
+        "Port": "integer | minimum=1 maximum=65535",
+        "Rule": {"port": "Port | required=true", "note": "string"},
+        "Name": "string | required=true minLength=1",
+    });
+    for (text, expected) in [
+        ("Ports", json!({"type": "array", "minItems": 1, "items": {"type": "integer", "minimum": 1, "maximum": 65535}})),
+        ("Port | default=80", json!({"type": "integer", "minimum": 1, "maximum": 65535, "default": 80})),
+        ("Name", json!({"type": "string", "minLength": 1, "REQUIRED": true})),
+        ("Name | required=false", json!({"type": "string", "minLength": 1, "REQUIRED": true})),
+        ("[]Name", json!({"type": "array", "items": {"type": "string", "minLength": 1}})),
+        ("map[string]Rule", json!({"type": "object", "additionalProperties": {"type": "object", "required": ["port"],
+            "properties": {"port": {"type": "integer", "minimum": 1, "maximum": 65535}, "note": {"type": "string"}}}})),
+    ] {
+        assert_eq!(one_with(text, types.clone()), Ok(expected), "{text}");
+    }
+}
+
+#[test]
+fn cycles_and_unknown_types_are_named() {
+    let errors = parse(&json!({"f": "A"}), &json!({"A": {"b": "[]B"}, "B": "map[string]A", "C": "Nope"})).unwrap_err();
+    let said: Vec<String> = errors.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        said,
+        [
+            "`/types/A`: cyclic dependency in type A: A -> B -> A",
+            "`/types/C`: unknown type: Nope (neither built in nor in `types`)"
+        ]
+    );
+    // A built-in name is never shadowed, so this is no cycle.
+    assert_eq!(one_with("string", json!({"string": "[]string"})), Ok(json!({"type": "string"})));
+}
+
+#[test]
+fn a_structure_of_defaults_is_itself_defaulted() {
+    let schema = parse(&json!({"a": {"b": {"c": "string | default=\"x\""}}}), &Value::Null).unwrap();
+    assert_eq!(schema.default, Some(json!({})));
+    assert_eq!(schema.at(&["a"]).unwrap().default, Some(json!({})));
+    assert_eq!(schema.at(&["a", "b"]).unwrap().default, Some(json!({})));
+
+    let schema = parse(&json!({"a": {"b": {"c": "string | default=\"x\"", "d": "string | required=true"}}}), &Value::Null).unwrap();
+    assert_eq!(schema.at(&["a", "b"]).unwrap().default, None);
+    assert_eq!(schema.at(&["a"]).unwrap().default, None);
+    assert_eq!(schema.default, None);
+}
+
+#[test]
+fn every_mistake_is_reported_with_its_place() {
+    let spec = json!({"a": 1, "b": ["x"], "c/d": {"e": "nope"}, "ok": "string"});
+    let said: Vec<String> = parse(&spec, &Value::Null).unwrap_err().iter().map(ToString::to_string).collect();
+    assert_eq!(
+        said,
+        [
+            "`/spec/a`: unexpected type: number, expected a string or a map of fields",
+            "`/spec/b`: unexpected type: list, expected a string or a map of fields",
+            "`/spec/c~1d/e`: unknown type: nope (neither built in nor in `types`)",
+        ]
+    );
+    assert!(parse(&json!("string"), &Value::Null).is_err());
+    assert!(parse(&Value::Null, &json!([])).is_err());
+    assert_eq!(parse(&Value::Null, &Value::Null), Ok(Schema::of(SchemaType::Object)));
+}
+
+proptest! {
+    #[test]
+    fn no_text_makes_it_panic(text in "\\PC{0,60}", marker in "(string|\\[\\]object|integer) \\| [a-zA-Z=\"\\[\\]{}\\\\ |,]{0,40}") {
+        let _ = parse(&json!({"f": text, "g": marker}), &json!({"T": text}));
+    }
+}

@@ -5,6 +5,7 @@
 pub mod ack;
 pub mod approval;
 mod condition;
+pub mod core;
 pub mod definition;
 pub mod iam_role_selector;
 mod ids;

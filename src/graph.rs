@@ -1,3 +1,40 @@
-//! graph
+//! Definitions as graphs: compiled once, evaluated for each instance whenever something changes.
+//!
+//! ```text
+//! definition ─▶ compile ─▶ Graph ─┐
+//!                                 ├─▶ evaluate ─▶ desired objects, status, what waits for what
+//! instance ─▶ admit ──────────────┤
+//! live objects (Lookup) ──────────┘
+//! ```
+//!
+//! The language is kro's. Where kro is known to hurt, this room differs on purpose: a wrong expression
+//! fails its node and not the whole pass, a status value stays while it can't be computed anew, and Ready
+//! does not flap when something is applied.
+
+mod children;
+mod compile;
 mod dag;
+mod definitions;
+mod evaluate;
+mod generated;
+mod instance;
+mod kinds;
+mod node;
+mod problem;
+mod resolve;
+mod selector;
+mod template;
 mod words;
+
+#[cfg(test)]
+mod tests;
+
+pub use children::{ANNOTATION_APPLY_ORDER, LABEL_COLLECTION_INDEX, LABEL_COLLECTION_SIZE};
+pub use compile::{Compiled, compile};
+pub use definitions::{CompiledDefinitions, compile_all};
+pub use evaluate::{Evaluation, InstanceState, Lookup, MAX_COLLECTION, NodeResult, NodeState};
+pub use generated::generated_kind;
+pub use instance::{InstanceStatus, instance_status};
+pub use kinds::{Catalogue, KindCatalogue, KindDescription};
+pub use node::{Graph, Node};
+pub use problem::Problem;

@@ -9,6 +9,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
 
+use super::definition::{DEFINITION_API_VERSION, DEFINITION_KIND};
 use super::{GroupKind, GroupVersionKind, Object};
 
 /// One plain kind.
@@ -91,6 +92,15 @@ static KINDS: LazyLock<Vec<CoreKind>> = LazyLock::new(|| {
             json!({"spec": anything(), "status": anything(), "operation": anything()}),
         ),
         argocd("ApplicationSet", "applicationsets", json!({"spec": anything(), "status": anything()})),
+        // A definition may make definitions; what is inside is judged when the inner one is read.
+        CoreKind {
+            gvk: GroupVersionKind::from_api_version(DEFINITION_API_VERSION, DEFINITION_KIND),
+            plural: "resourcegraphdefinitions",
+            namespaced: false,
+            schema: json!({
+                "type": "object", "required": ["spec"], "properties": {"spec": anything(), "status": anything()},
+            }),
+        },
         CoreKind {
             gvk: GroupVersionKind::from_api_version("services.k8s.aws/v1alpha1", "IAMRoleSelector"),
             plural: "iamroleselectors",

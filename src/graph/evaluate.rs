@@ -1,0 +1,679 @@
+//! One pass of a graph: instance and live objects in, desired objects and status out.
+//!
+//! Pure and whole: the caller applies what comes out and calls again when something has changed.
+//! A node that fails, fails alone.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+use super::children::{self, Place, child, other_owner, seen, seen_instance};
+use super::node::{Body, Field, Graph, Node};
+use super::resolve::{Unresolved, Variables, drop_nulls};
+use crate::api::{
+    Condition, ConditionStatus, GroupKind, Object, ObjectKey, condition_types, conditions_of, find_condition,
+};
+use crate::cel::{EvalError, Expression};
+use crate::schema;
+
+/// Most objects of one collection (kro's `rgd-max-collection-size`).
+pub const MAX_COLLECTION: usize = 1000;
+
+/// Reads the live objects.
+pub trait Lookup {
+    /// One object.
+    fn get(&self, key: &ObjectKey) -> Option<Arc<Object>>;
+
+    /// All objects of a kind, in one namespace or everywhere, that have all of the labels.
+    fn list(
+        &self,
+        kind: &GroupKind,
+        namespace: Option<&str>,
+        labels: &BTreeMap<String, String>,
+    ) -> Vec<Arc<Object>>;
+}
+
+/// What a pass found out.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Evaluation {
+    /// One result per node, in the order of the graph.
+    pub nodes: Vec<NodeResult>,
+    /// The author's status fields. A value that was there stays while it can't be computed.
+    pub status: Map<String, Value>,
+    /// Whether objects that are no longer desired may go: no node is undecided.
+    pub may_prune: bool,
+    /// How the instance stands.
+    pub state: InstanceState,
+    /// The first node that keeps the instance from being active, and why; empty when none does.
+    pub message: String,
+}
+
+/// What a pass found out about one node.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NodeResult {
+    /// Name of the node.
+    pub id: String,
+    /// How it stands.
+    pub state: NodeState,
+    /// The objects to apply, whatever the state; empty when they can't be told yet.
+    pub objects: Vec<Object>,
+    /// Why the node is not ready, or why it is excluded.
+    pub message: String,
+    /// Ids of the nodes it waits for.
+    pub waits_for: Vec<String>,
+    /// Objects of others that the node reads: when they change, the next pass is due.
+    pub reads: Vec<ObjectKey>,
+}
+
+/// How a node stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum NodeState {
+    /// Applied, and ready by its own conditions.
+    Ready,
+    /// Its objects are known; they do not exist yet or are not ready.
+    Applied,
+    /// Its objects can't be told: some value is not there yet.
+    Pending,
+    /// Some node that it needs is not ready.
+    WaitingForDependency,
+    /// Its conditions say that it shall not exist.
+    Excluded,
+    /// It can't be made as it is written.
+    Failed,
+}
+
+/// kro's states of an instance.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum InstanceState {
+    /// Every node is ready or excluded.
+    Active,
+    /// Something is still to come.
+    InProgress,
+    /// Some node can't be made.
+    Error,
+    /// The instance is going.
+    Deleting,
+}
+
+impl InstanceState {
+    /// kro's word for `status.state`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Active => "ACTIVE",
+            Self::InProgress => "IN_PROGRESS",
+            Self::Error => "ERROR",
+            Self::Deleting => "DELETING",
+        }
+    }
+}
+
+impl Graph {
+    /// Computes what the instance wants, given the live objects. The instance's own `status` gives the
+    /// values that status fields keep while they can't be computed.
+    pub fn evaluate(&self, instance: &Object, live: &dyn Lookup) -> Evaluation {
+        let mut spec = instance.spec().clone();
+        if let Some(schema) = self.kind.schema.properties.get("spec") {
+            if spec.is_null() {
+                spec = Value::Object(Map::new());
+            }
+            drop_nulls(schema, &mut spec);
+            schema::apply_defaults(schema, &mut spec);
+        }
+        let schema_value = seen_instance(instance, spec);
+        let mut pass = Pass {
+            graph: self,
+            instance,
+            live,
+            schema_value: &schema_value,
+            observed: vec![None; self.nodes.len()],
+            results: Vec::with_capacity(self.nodes.len()),
+            identities: BTreeMap::new(),
+        };
+        for node in &self.nodes {
+            let result = pass.node(node);
+            pass.results.push(result);
+        }
+        pass.finish()
+    }
+}
+
+struct Pass<'a> {
+    graph: &'a Graph,
+    instance: &'a Object,
+    live: &'a dyn Lookup,
+    schema_value: &'a Value,
+    /// Live value of each node, by position.
+    observed: Vec<Option<Value>>,
+    results: Vec<NodeResult>,
+    /// Which node an object belongs to.
+    identities: BTreeMap<ObjectKey, usize>,
+}
+
+/// Why a node stops before its objects are known.
+struct Stop {
+    state: NodeState,
+    message: String,
+    waits_for: Vec<String>,
+}
+
+impl Stop {
+    fn new(state: NodeState, message: impl Into<String>) -> Self {
+        Self { state, message: message.into(), waits_for: Vec::new() }
+    }
+}
+
+impl<'a> Pass<'a> {
+    fn node(&mut self, node: &'a Node) -> NodeResult {
+        let mut result = NodeResult {
+            id: node.id.clone(),
+            state: NodeState::Ready,
+            objects: Vec::new(),
+            message: String::new(),
+            waits_for: Vec::new(),
+            reads: Vec::new(),
+        };
+        let position = self.results.len();
+        let outcome = match &node.body {
+            _ if node.gvk.kind.is_empty() => Err(Stop::new(NodeState::Failed, "the kind is unknown")),
+            Body::Template(field) => self
+                .decide(node)
+                .and_then(|()| self.desired(node, field))
+                .and_then(|objects| self.claim(position, objects)),
+            Body::Reference { name, namespace } => {
+                self.decide(node).and_then(|()| self.read(node, name, namespace.as_ref(), &mut result))
+            }
+            Body::Selection { selector, namespace } => {
+                self.decide(node).and_then(|()| self.select(node, selector, namespace.as_ref()))
+            }
+        };
+        let live = match outcome {
+            Ok(Found::Objects(objects)) => {
+                result.objects = objects;
+                match self.observe(node, &result.objects) {
+                    Ok(live) => live,
+                    Err(stop) => return stopped(result, stop),
+                }
+            }
+            Ok(Found::Live(live)) => live,
+            Err(stop) => return stopped(result, stop),
+        };
+        let complete = live.iter().all(Option::is_some);
+        let present: Vec<Arc<Object>> = live.iter().flatten().cloned().collect();
+        let values: Vec<Value> = present.iter().map(|object| seen(object)).collect();
+        let readiness = self.readiness(node, &present, &values);
+        self.store(position, node, values, complete);
+        if !complete {
+            result.state = NodeState::Applied;
+            result.message = missing(node, &result.objects, &live, &result.reads);
+            return result;
+        }
+        match readiness {
+            Ok(()) => result,
+            Err(stop) => stopped(result, stop),
+        }
+    }
+
+    fn store(&mut self, position: usize, node: &Node, values: Vec<Value>, complete: bool) {
+        let value = if node.is_collection() {
+            // Dependents see a collection as far as it goes; the gate keeps them from using a part of it.
+            Some(Value::Array(values))
+        } else {
+            values.into_iter().next().filter(|_| complete)
+        };
+        if let Some(slot) = self.observed.get_mut(position) {
+            *slot = value;
+        }
+    }
+
+    /// Whether the node shall exist, and whether everything that it needs is ready.
+    fn decide(&self, node: &'a Node) -> Result<(), Stop> {
+        let needs = || node.needs.iter().filter_map(|need| self.results.get(*need));
+        if let Some(excluded) = needs().find(|need| need.state == NodeState::Excluded) {
+            return Err(Stop::new(NodeState::Excluded, format!("`{}` is excluded", excluded.id)));
+        }
+        let variables = self.variables();
+        for condition in &node.include_when {
+            self.gate(condition.references().iter().map(String::as_str))?;
+            match variables.holds(condition) {
+                Ok(true) => {}
+                Ok(false) => {
+                    return Err(Stop::new(
+                        NodeState::Excluded,
+                        format!("`{}` is false", condition.source().trim()),
+                    ));
+                }
+                Err(error) => {
+                    let mut stop = self.unresolved(&Unresolved { expression: condition, error });
+                    // Nothing but a new spec can change what an instance says: waiting would never end.
+                    if stop.waits_for.is_empty() && stop.state == NodeState::Pending {
+                        stop.state = NodeState::Failed;
+                        stop.message.push_str("; give the field a default or test it with `has()`");
+                    }
+                    return Err(stop);
+                }
+            }
+        }
+        self.gate(node.dependencies.iter().map(String::as_str))
+    }
+
+    /// kro's hard gate: a node is touched only when all that it needs is ready.
+    fn gate<'b>(&self, ids: impl Iterator<Item = &'b str>) -> Result<(), Stop> {
+        let unready: Vec<&NodeResult> = ids
+            .filter_map(|id| self.results.iter().find(|result| result.id == id))
+            .filter(|result| result.state != NodeState::Ready)
+            .collect();
+        if unready.is_empty() {
+            return Ok(());
+        }
+        let waits_for: Vec<String> = unready.iter().map(|result| result.id.clone()).collect();
+        Err(Stop {
+            state: NodeState::WaitingForDependency,
+            message: format!("waits for {}", quoted(&waits_for)),
+            waits_for,
+        })
+    }
+
+    fn variables(&self) -> Variables<'_> {
+        let mut variables = Variables::default();
+        variables.bind("schema", self.schema_value, &self.graph.schema_type);
+        for (node, value) in self.graph.nodes.iter().zip(&self.observed) {
+            if let Some(value) = value {
+                variables.bind(&node.id, value, &node.type_);
+            }
+        }
+        variables
+    }
+
+    fn unresolved(&self, unresolved: &Unresolved<'_>) -> Stop {
+        let source = unresolved.expression.source().trim();
+        let waits_for: Vec<String> = unresolved
+            .expression
+            .references()
+            .iter()
+            .filter(|name| self.graph.nodes.iter().any(|node| &node.id == *name))
+            .cloned()
+            .collect();
+        match &unresolved.error {
+            EvalError::Pending(what) => {
+                let blockers: Vec<String> = waits_for.iter().filter_map(|id| self.blocker(id)).collect();
+                let mut message = format!("`{source}` has no value yet: {what}");
+                for blocker in blockers {
+                    message.push_str("; ");
+                    message.push_str(&blocker);
+                }
+                Stop { state: NodeState::Pending, message, waits_for }
+            }
+            EvalError::Fatal(what) => Stop::new(NodeState::Failed, format!("`{source}`: {what}")),
+        }
+    }
+
+    /// What a node's live object says about itself, when it is in trouble.
+    fn blocker(&self, id: &str) -> Option<String> {
+        let position = self.graph.nodes.iter().position(|node| node.id == id)?;
+        let value = self.observed.get(position)?.as_ref()?;
+        trouble(value.get("status").unwrap_or(&Value::Null)).map(|trouble| format!("`{id}`: {trouble}"))
+    }
+
+    /// The objects of a template, one per iteration.
+    fn desired(&self, node: &'a Node, template: &'a Field) -> Result<Vec<Object>, Stop> {
+        let variables = self.variables();
+        let iterations = self.iterations(node, &variables)?;
+        let size = iterations.len();
+        let mut objects = Vec::with_capacity(size);
+        for (index, values) in iterations.iter().enumerate() {
+            let mut variables = variables.clone();
+            for ((name, expression), value) in node.for_each.iter().zip(values) {
+                variables.bind(name, value, element_type(expression));
+            }
+            let value = variables.resolve(template).map_err(|error| self.unresolved(&error))?;
+            let place = (!node.for_each.is_empty()).then_some(Place { index, size });
+            let object = child(self.instance, node, value, place)
+                .map_err(|message| Stop::new(NodeState::Failed, message))?;
+            objects.push(object);
+        }
+        Ok(objects)
+    }
+
+    /// The cartesian product of the iterators, the first one outermost.
+    fn iterations(&self, node: &'a Node, variables: &Variables<'_>) -> Result<Vec<Vec<Value>>, Stop> {
+        let mut product: Vec<Vec<Value>> = vec![Vec::new()];
+        for (name, expression) in &node.for_each {
+            let items = match variables.evaluate(expression) {
+                Ok(Value::Array(items)) => items,
+                Ok(_) => {
+                    return Err(Stop::new(NodeState::Failed, format!("forEach `{name}` needs a list")));
+                }
+                Err(error) => {
+                    return Err(self.unresolved(&Unresolved { expression, error }));
+                }
+            };
+            let size = product.len().saturating_mul(items.len());
+            if size > MAX_COLLECTION {
+                let message = format!(
+                    "collection size of {size} is over the maximum collection size of {MAX_COLLECTION}"
+                );
+                return Err(Stop::new(NodeState::Failed, message));
+            }
+            product = product
+                .iter()
+                .flat_map(|outer| {
+                    items.iter().map(|item| [outer.as_slice(), std::slice::from_ref(item)].concat())
+                })
+                .collect();
+        }
+        Ok(product)
+    }
+
+    /// Takes the identities of the objects. Nodes that exclude each other may share one; two nodes that
+    /// both exist may not, and then neither of them is applied.
+    fn claim(&mut self, position: usize, objects: Vec<Object>) -> Result<Found, Stop> {
+        let mut conflict: Option<(String, Option<usize>)> = None;
+        let mut own: BTreeSet<ObjectKey> = BTreeSet::new();
+        for object in &objects {
+            let key = object.key();
+            if !own.insert(key.clone()) {
+                conflict = Some((format!("identity collision: {key} is made more than once"), None));
+            } else if key == self.instance.key() {
+                conflict = Some((format!("identity collision: {key} is the instance itself"), None));
+            } else if let Some(other) = self.identities.get(&key) {
+                let id = self.results.get(*other).map_or("?", |result| result.id.as_str());
+                conflict = Some((format!("conflict: `{id}` makes {key} as well"), Some(*other)));
+            }
+        }
+        let Some((message, other)) = conflict else {
+            self.identities.extend(own.into_iter().map(|key| (key, position)));
+            return Ok(Found::Objects(objects));
+        };
+        if let Some(other) = other {
+            let id = self.graph.nodes.get(position).map_or("?", |node| node.id.as_str());
+            if let Some(result) = self.results.get_mut(other) {
+                result.state = NodeState::Failed;
+                result.message = format!("conflict: `{id}` makes an object of this node as well");
+                result.objects.clear();
+            }
+        }
+        Err(Stop::new(NodeState::Failed, message))
+    }
+
+    fn observe(&self, node: &Node, objects: &[Object]) -> Result<Vec<Option<Arc<Object>>>, Stop> {
+        let mut live = Vec::with_capacity(objects.len());
+        for object in objects {
+            let found = self.live.get(&object.key());
+            if let Some(owner) = found.as_ref().and_then(|found| other_owner(found, self.instance)) {
+                let message = format!("{} `{}` belongs to {owner}", node.gvk.kind, object.metadata.name);
+                return Err(Stop::new(NodeState::Failed, message));
+            }
+            live.push(found);
+        }
+        Ok(live)
+    }
+
+    fn read(
+        &self,
+        node: &'a Node,
+        name: &'a Field,
+        namespace: Option<&'a Field>,
+        result: &mut NodeResult,
+    ) -> Result<Found, Stop> {
+        let variables = self.variables();
+        let name = self.text(&variables, name, "name")?;
+        let namespace = match namespace {
+            Some(field) => self.text(&variables, field, "namespace")?,
+            None if node.namespaced => self.instance.metadata.namespace.clone(),
+            None => String::new(),
+        };
+        let key = ObjectKey::new(node.gvk.group.clone(), node.gvk.kind.clone(), namespace, name);
+        let found = self.live.get(&key);
+        result.reads.push(key);
+        Ok(Found::Live(vec![found]))
+    }
+
+    fn select(
+        &self,
+        node: &'a Node,
+        selector: &'a Field,
+        namespace: Option<&'a Field>,
+    ) -> Result<Found, Stop> {
+        let variables = self.variables();
+        let selector = variables.resolve(selector).map_err(|error| self.unresolved(&error))?;
+        let selector = super::selector::LabelSelector::read(&selector)
+            .map_err(|message| Stop::new(NodeState::Failed, message))?;
+        let namespace = namespace.map(|field| self.text(&variables, field, "namespace")).transpose()?;
+        let namespace = namespace.as_deref().filter(|namespace| !namespace.is_empty());
+        let mut found = self.live.list(&node.gvk.group_kind(), namespace, selector.labels());
+        found.retain(|object| selector.matches(&object.metadata.labels));
+        found.sort_by_key(|object| object.key());
+        Ok(Found::Live(found.into_iter().map(Some).collect()))
+    }
+
+    fn text(&self, variables: &Variables<'_>, field: &Field, what: &str) -> Result<String, Stop> {
+        match variables.resolve(field).map_err(|error| self.unresolved(&error))? {
+            Value::String(text) => Ok(text),
+            _ => Err(Stop::new(NodeState::Failed, format!("`{what}` of the reference is no text"))),
+        }
+    }
+
+    /// Whether the live objects are ready by the node's own conditions.
+    fn readiness(&self, node: &'a Node, live: &[Arc<Object>], values: &[Value]) -> Result<(), Stop> {
+        for (object, value) in live.iter().zip(values) {
+            let named =
+                if node.is_collection() { format!("`{}` ", object.metadata.name) } else { String::new() };
+            if object.is_terminating() {
+                return Err(Stop::new(NodeState::Applied, format!("{named}is being deleted")));
+            }
+            if let Some(message) = stale(object) {
+                return Err(Stop::new(NodeState::Applied, format!("{named}{message}")));
+            }
+            let mut variables = Variables::default();
+            let name = if node.is_collection() { "each" } else { node.id.as_str() };
+            variables.bind(name, value, &node.object_type);
+            for condition in &node.ready_when {
+                let source = condition.source().trim();
+                let trouble =
+                    || trouble(object.status()).map(|trouble| format!(" ({trouble})")).unwrap_or_default();
+                match variables.holds(condition) {
+                    Ok(true) => {}
+                    Ok(false) | Err(EvalError::Pending(_)) => {
+                        let message = format!("{named}waits until `{source}`{}", trouble());
+                        return Err(Stop::new(NodeState::Applied, message));
+                    }
+                    Err(EvalError::Fatal(what)) => {
+                        return Err(Stop::new(
+                            NodeState::Failed,
+                            format!("{named}readyWhen `{source}`: {what}"),
+                        ));
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn finish(mut self) -> Evaluation {
+        self.take_back();
+        let (status, status_problem) = self.status();
+        let undecided = |result: &NodeResult| {
+            matches!(result.state, NodeState::Pending | NodeState::WaitingForDependency | NodeState::Failed)
+        };
+        let settled = |result: &NodeResult| matches!(result.state, NodeState::Ready | NodeState::Excluded);
+        let may_prune = !self.results.iter().any(undecided);
+        let failed = self.results.iter().find(|result| result.state == NodeState::Failed);
+        let first = failed.or_else(|| self.results.iter().find(|result| !settled(result)));
+        let mut message =
+            first.map(|result| format!("`{}`: {}", result.id, result.message)).unwrap_or_default();
+        if message.is_empty() {
+            message = status_problem;
+        }
+        let state = if self.instance.is_terminating() {
+            InstanceState::Deleting
+        } else if failed.is_some() {
+            InstanceState::Error
+        } else if self.results.iter().all(settled) {
+            InstanceState::Active
+        } else {
+            InstanceState::InProgress
+        };
+        Evaluation { nodes: self.results, status, may_prune, state, message }
+    }
+
+    /// A conflict is found after the first of its nodes was judged: what depends on that node waits too.
+    fn take_back(&mut self) {
+        for position in 0..self.results.len() {
+            let Some(node) = self.graph.nodes.get(position) else { continue };
+            let unready: Vec<String> = node
+                .needs
+                .iter()
+                .filter_map(|need| self.results.get(*need))
+                .filter(|need| !matches!(need.state, NodeState::Ready | NodeState::Excluded))
+                .map(|need| need.id.clone())
+                .collect();
+            let Some(result) = self.results.get_mut(position) else { continue };
+            let judged = matches!(result.state, NodeState::Ready | NodeState::Applied | NodeState::Pending);
+            if judged && !unready.is_empty() {
+                result.state = NodeState::WaitingForDependency;
+                result.message = format!("waits for {}", quoted(&unready));
+                result.waits_for = unready;
+                result.objects.clear();
+            }
+        }
+    }
+
+    /// The author's status fields, and the first error among their expressions.
+    fn status(&self) -> (Map<String, Value>, String) {
+        let variables = self.variables();
+        let excluded: BTreeSet<&str> = self
+            .results
+            .iter()
+            .filter(|result| result.state == NodeState::Excluded)
+            .map(|result| result.id.as_str())
+            .collect();
+        let mut projection = Projection { variables, excluded, problem: String::new() };
+        let mut status = Map::new();
+        for (name, field) in &self.graph.status {
+            if let Some(value) = projection.field(field, self.instance.status().get(name)) {
+                status.insert(name.clone(), value);
+            }
+        }
+        (status, projection.problem)
+    }
+}
+
+/// Computes status fields softly: each stands or falls alone.
+struct Projection<'a> {
+    variables: Variables<'a>,
+    excluded: BTreeSet<&'a str>,
+    problem: String,
+}
+
+impl<'a> Projection<'a> {
+    fn field(&mut self, field: &'a Field, previous: Option<&Value>) -> Option<Value> {
+        if let Field::Object(entries) = field {
+            let mut map = Map::new();
+            for (key, field) in entries {
+                if let Some(value) = self.field(field, previous.and_then(|previous| previous.get(key))) {
+                    map.insert(key.clone(), value);
+                }
+            }
+            return (!map.is_empty()).then_some(Value::Object(map));
+        }
+        if field.references().iter().any(|name| self.excluded.contains(name)) {
+            return None;
+        }
+        match self.variables.resolve(field) {
+            Ok(Value::Null) => None,
+            Ok(value) => Some(value),
+            // What was once true is more useful than nothing while the next value is on its way.
+            Err(unresolved) => {
+                if let EvalError::Fatal(what) = &unresolved.error
+                    && self.problem.is_empty()
+                {
+                    self.problem = format!("status `{}`: {what}", unresolved.expression.source().trim());
+                }
+                previous.cloned()
+            }
+        }
+    }
+}
+
+/// What the body of a node comes to.
+enum Found {
+    /// Objects to apply.
+    Objects(Vec<Object>),
+    /// Objects of others; a missing one is none.
+    Live(Vec<Option<Arc<Object>>>),
+}
+
+fn stopped(mut result: NodeResult, stop: Stop) -> NodeResult {
+    result.state = stop.state;
+    result.message = stop.message;
+    result.waits_for = stop.waits_for;
+    result
+}
+
+fn element_type(expression: &Expression) -> &crate::cel::Type {
+    match expression.output() {
+        crate::cel::Type::List(element) => element,
+        _ => &crate::cel::Type::Dyn,
+    }
+}
+
+fn quoted(ids: &[String]) -> String {
+    ids.iter().map(|id| format!("`{id}`")).collect::<Vec<_>>().join(", ")
+}
+
+fn missing(node: &Node, objects: &[Object], live: &[Option<Arc<Object>>], reads: &[ObjectKey]) -> String {
+    if node.is_external() {
+        return reads.first().map(|key| format!("{key} does not exist")).unwrap_or_default();
+    }
+    let missing: Vec<&Object> =
+        objects.iter().zip(live).filter(|(_, live)| live.is_none()).map(|(object, _)| object).collect();
+    match missing.as_slice() {
+        [object] => format!("{} `{}` is being created", node.gvk.kind, object.metadata.name),
+        [first, ..] => {
+            format!(
+                "{} of {} are being created, the first is `{}`",
+                missing.len(),
+                objects.len(),
+                first.metadata.name
+            )
+        }
+        [] => String::new(),
+    }
+}
+
+/// What a status says about trouble: ACK's conditions first, then kro's.
+fn trouble(status: &Value) -> Option<String> {
+    let says = |type_: &str, status_: ConditionStatus| {
+        find_condition(status, type_)
+            .filter(|condition| condition.status == status_)
+            .and_then(|condition| condition.message.or(condition.reason))
+            .filter(|message| !message.is_empty())
+            .map(|message| format!("{type_}: {message}"))
+    };
+    says(condition_types::TERMINAL, ConditionStatus::True)
+        .or_else(|| says(condition_types::RECOVERABLE, ConditionStatus::True))
+        .or_else(|| says(condition_types::RESOURCES_READY, ConditionStatus::False))
+        .or_else(|| says(condition_types::READY, ConditionStatus::False))
+        .or_else(|| says(condition_types::RESOURCE_SYNCED, ConditionStatus::False))
+}
+
+/// A status that speaks of an older spec says nothing about this one.
+fn stale(object: &Object) -> Option<String> {
+    let generation = object.metadata.generation;
+    let judged = |condition: &Condition| {
+        matches!(condition.type_.as_str(), condition_types::READY | condition_types::RESOURCE_SYNCED)
+    };
+    let observed = conditions_of(object.status())
+        .iter()
+        .filter(|condition| judged(condition))
+        .filter_map(|condition| condition.observed_generation)
+        .max()?;
+    (observed < generation)
+        .then(|| format!("has changed: its status is of generation {observed}, the object of {generation}"))
+}
+
+/// Whether an object carries a valid name of its own; used before an instance is evaluated.
+pub(super) fn name_objection(object: &Object) -> Option<String> {
+    children::check_name("metadata.name", &object.metadata.name, 253).err()
+}

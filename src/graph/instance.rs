@@ -1,0 +1,178 @@
+//! Instances: what is let in, and what is said about them.
+
+use serde_json::{Map, Value};
+
+use super::evaluate::name_objection;
+use super::node::Graph;
+use super::problem::suggestion;
+use super::resolve::drop_nulls;
+use super::{Evaluation, InstanceState, Problem};
+use crate::api::definition::{Scope, join_pointer};
+use crate::api::{Condition, ConditionStatus, Object, condition_types};
+use crate::schema::{self, Schema};
+
+impl Graph {
+    /// Does to an instance what an API server does on entry: unknown fields go with a warning, defaults
+    /// come, and what is left must be valid. Pointers are of the object as it was given.
+    pub fn admit(&self, instance: &Object) -> (Object, Vec<Problem>) {
+        let mut admitted = instance.clone();
+        let mut problems = Vec::new();
+        if let Some(objection) = name_objection(instance) {
+            problems.push(Problem::error("/metadata/name", "invalid-name", objection));
+        }
+        if self.scope == Scope::Cluster && !instance.metadata.namespace.is_empty() {
+            let message = format!("`{}` is cluster-scoped: it has no namespace", instance.kind);
+            problems.push(Problem::error("/metadata/namespace", "namespace-on-cluster-scoped", message));
+        }
+        admitted.body.retain(|key, _| {
+            let known = matches!(key.as_str(), "spec" | "status");
+            if !known {
+                problems.push(unknown_field(&join_pointer("", key), key, ["spec"]));
+            }
+            known
+        });
+        let none = Schema::default();
+        let schema = self.kind.schema.properties.get("spec").unwrap_or(&none);
+        let stated = admitted.body.remove("spec").unwrap_or_default();
+        let mut spec = if stated.is_null() { Value::Object(Map::new()) } else { stated };
+        drop_nulls(schema, &mut spec);
+        for pointer in schema::prune(schema, &mut spec) {
+            let (parent, field) = pointer.rsplit_once('/').unwrap_or(("", &pointer));
+            let field = field.replace("~1", "/").replace("~0", "~");
+            let siblings = siblings(schema, parent);
+            problems.push(unknown_field(&format!("/spec{pointer}"), &field, siblings));
+        }
+        schema::apply_defaults(schema, &mut spec);
+        for violation in schema::validate(schema, &spec) {
+            problems.push(
+                Problem::error(format!("/spec{}", violation.pointer), "invalid-value", violation.message)
+                    .with_help(violation.help),
+            );
+        }
+        admitted.body.insert("spec".to_owned(), spec);
+        (admitted, problems)
+    }
+}
+
+fn unknown_field<'a>(pointer: &str, field: &str, candidates: impl IntoIterator<Item = &'a str>) -> Problem {
+    Problem::warning(pointer, "unknown-field", format!("unknown field `{field}` is dropped"))
+        .with_help(suggestion(field, candidates))
+}
+
+/// The declared fields of the object at a pointer.
+fn siblings<'a>(schema: &'a Schema, pointer: &str) -> Vec<&'a str> {
+    let mut at = Some(schema);
+    for step in pointer.split('/').skip(1) {
+        let step = step.replace("~1", "/").replace("~0", "~");
+        at = at.and_then(|schema| schema.field(&step).or(schema.items.as_deref()));
+    }
+    at.map(|schema| schema.properties.keys().map(String::as_str).collect()).unwrap_or_default()
+}
+
+/// `status.state` and the conditions of an instance, as kro's users know them.
+#[derive(Debug, Clone, PartialEq)]
+pub struct InstanceStatus {
+    /// How the instance stands.
+    pub state: InstanceState,
+    /// InstanceManaged, GraphResolved, ResourcesReady and Ready; the times are the writer's to set.
+    pub conditions: Vec<Condition>,
+}
+
+impl InstanceStatus {
+    /// No graph serves the instance: its definition is missing or invalid.
+    pub fn unresolved(message: &str, generation: i64) -> Self {
+        let unknown = "the graph is not resolved";
+        Self::of(
+            InstanceState::Error,
+            [
+                managed(),
+                Condition::new(condition_types::GRAPH_RESOLVED, false, "ResolutionFailed", message),
+                Condition::new(
+                    condition_types::RESOURCES_READY,
+                    ConditionStatus::Unknown,
+                    "NotReady",
+                    unknown,
+                ),
+            ],
+            generation,
+        )
+    }
+
+    /// The author asked for no reconciling (`kro.run/reconcile: suspended`).
+    pub fn suspended(state: InstanceState, generation: i64) -> Self {
+        let message = "reconciliation is suspended by annotation";
+        Self::of(
+            state,
+            [
+                managed(),
+                resolved(),
+                Condition::new(condition_types::RESOURCES_READY, false, "ReconciliationSuspended", message),
+            ],
+            generation,
+        )
+    }
+
+    /// The instance is going; the message names what is still there.
+    pub fn deleting(message: &str, generation: i64) -> Self {
+        Self::of(
+            InstanceState::Deleting,
+            [
+                managed(),
+                resolved(),
+                Condition::new(
+                    condition_types::RESOURCES_READY,
+                    ConditionStatus::Unknown,
+                    "UnderDeletion",
+                    message,
+                ),
+            ],
+            generation,
+        )
+    }
+
+    /// Ready is True only when the others are; otherwise it gives the first reason among them.
+    fn of(state: InstanceState, parts: [Condition; 3], generation: i64) -> Self {
+        let blocking = parts.iter().find(|condition| condition.status != ConditionStatus::True);
+        let ready = match blocking {
+            None => Condition::new(condition_types::READY, true, "Ready", ""),
+            Some(part) => Condition::new(
+                condition_types::READY,
+                part.status,
+                part.reason.as_deref().unwrap_or_default(),
+                part.message.clone().unwrap_or_default(),
+            ),
+        };
+        let conditions =
+            parts.into_iter().chain([ready]).map(|condition| condition.at_generation(generation)).collect();
+        Self { state, conditions }
+    }
+}
+
+fn managed() -> Condition {
+    Condition::new(condition_types::INSTANCE_MANAGED, true, "Managed", "")
+}
+
+fn resolved() -> Condition {
+    Condition::new(condition_types::GRAPH_RESOLVED, true, "Resolved", "")
+}
+
+/// What a pass says about its instance.
+///
+/// Applying something does not make an instance unready: only a node that is not ready does, so Ready
+/// does not flap while nothing waits.
+pub fn instance_status(evaluation: &Evaluation, generation: i64) -> InstanceStatus {
+    if evaluation.state == InstanceState::Deleting {
+        return InstanceStatus::deleting(&evaluation.message, generation);
+    }
+    let resources = if evaluation.state == InstanceState::Active {
+        Condition::new(
+            condition_types::RESOURCES_READY,
+            true,
+            "AllResourcesReady",
+            evaluation.message.clone(),
+        )
+    } else {
+        Condition::new(condition_types::RESOURCES_READY, false, "NotReady", evaluation.message.clone())
+    };
+    InstanceStatus::of(evaluation.state, [managed(), resolved(), resources], generation)
+}

@@ -1,0 +1,153 @@
+//! The compiled graph: nodes in order, each template a tree of literals and checked expressions.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::KindDescription;
+use crate::api::GroupVersionKind;
+use crate::api::definition::Scope;
+use crate::cel::{Expression, Type};
+
+/// A definition that has passed every check. Immutable and shared by all instances.
+#[derive(Debug)]
+pub struct Graph {
+    pub(super) definition: String,
+    pub(super) kind: Arc<KindDescription>,
+    pub(super) scope: Scope,
+    pub(super) schema_type: Type,
+    pub(super) nodes: Vec<Node>,
+    pub(super) status: Vec<(String, Field)>,
+}
+
+impl Graph {
+    /// Name of the definition.
+    pub fn definition(&self) -> &str {
+        &self.definition
+    }
+
+    /// The kind that the definition creates, with every status field typed.
+    pub fn kind(&self) -> &KindDescription {
+        &self.kind
+    }
+
+    /// The nodes in the order in which they are applied.
+    pub fn nodes(&self) -> impl Iterator<Item = &Node> {
+        self.nodes.iter()
+    }
+
+    /// One node by its id.
+    pub fn node(&self, id: &str) -> Option<&Node> {
+        self.nodes.iter().find(|node| node.id == id)
+    }
+}
+
+/// One compiled entry of `spec.resources`.
+#[derive(Debug)]
+pub struct Node {
+    /// Name in expressions.
+    pub id: String,
+    /// Kind of the object or objects.
+    pub gvk: GroupVersionKind,
+    /// Whether this program reconciles the kind.
+    pub managed: bool,
+    /// Ids of the nodes that must be ready before this one, in the order of the graph.
+    pub dependencies: Vec<String>,
+    /// Greater is deleted earlier: counts the layers of the graph from its roots (kro's apply order).
+    pub apply_order: usize,
+    pub(super) namespaced: bool,
+    /// Positions of `dependencies` in the graph's order.
+    pub(super) needs: Vec<usize>,
+    pub(super) body: Body,
+    pub(super) include_when: Vec<Expression>,
+    pub(super) ready_when: Vec<Expression>,
+    pub(super) for_each: Vec<(String, Expression)>,
+    /// Type of one object.
+    pub(super) object_type: Type,
+    /// Type of the node's name in expressions: an object, or a list of them.
+    pub(super) type_: Type,
+    /// Absent when nobody knows the kind.
+    pub(super) kind: Option<Arc<KindDescription>>,
+}
+
+impl Node {
+    /// Whether the node reads objects that somebody else makes.
+    pub fn is_external(&self) -> bool {
+        !matches!(self.body, Body::Template(_))
+    }
+
+    /// Whether the node stands for any number of objects.
+    pub fn is_collection(&self) -> bool {
+        !self.for_each.is_empty() || matches!(self.body, Body::Selection { .. })
+    }
+
+    /// Whether the node's condition to exist depends on other nodes or on the instance.
+    pub fn is_conditional(&self) -> bool {
+        !self.include_when.is_empty()
+    }
+}
+
+/// What a node makes or reads.
+#[derive(Debug)]
+pub(super) enum Body {
+    /// One object per iteration.
+    Template(Field),
+    /// One object of somebody else.
+    Reference { name: Field, namespace: Option<Field> },
+    /// All objects of somebody else that have the labels.
+    Selection { selector: Field, namespace: Option<Field> },
+}
+
+/// A value with expressions in it.
+#[derive(Debug)]
+pub(super) enum Field {
+    Literal(Value),
+    Expression(Expression),
+    Text(Vec<TextPart>),
+    Object(Vec<(String, Field)>),
+    List(Vec<Field>),
+}
+
+/// A piece of a string.
+#[derive(Debug)]
+pub(super) enum TextPart {
+    Literal(String),
+    Expression(Expression),
+}
+
+impl Field {
+    /// The value at a key of an object.
+    pub(super) fn get(&self, key: &str) -> Option<&Field> {
+        match self {
+            Self::Object(entries) => entries.iter().find(|(name, _)| name == key).map(|(_, field)| field),
+            _ => None,
+        }
+    }
+
+    /// Calls a function on each expression inside.
+    pub(super) fn each_expression<'a>(&'a self, visit: &mut dyn FnMut(&'a Expression)) {
+        match self {
+            Self::Literal(_) => {}
+            Self::Expression(expression) => visit(expression),
+            Self::Text(parts) => {
+                for part in parts {
+                    if let TextPart::Expression(expression) = part {
+                        visit(expression);
+                    }
+                }
+            }
+            Self::Object(entries) => entries.iter().for_each(|(_, field)| field.each_expression(visit)),
+            Self::List(items) => items.iter().for_each(|field| field.each_expression(visit)),
+        }
+    }
+
+    /// Names of all variables that the expressions inside use.
+    pub(super) fn references(&self) -> BTreeSet<&str> {
+        let mut names = BTreeSet::new();
+        self.each_expression(&mut |expression| {
+            names.extend(expression.references().iter().map(String::as_str));
+        });
+        names
+    }
+}

@@ -1,0 +1,128 @@
+//! From compiled fields to values, with the variables of one pass.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value};
+
+use super::node::{Field, TextPart};
+use crate::cel::{Bindings, EvalError, Expression, Type};
+use crate::schema::Schema;
+
+/// What names mean in one pass.
+#[derive(Clone, Default)]
+pub(super) struct Variables<'a>(BTreeMap<&'a str, (&'a Value, &'a Type)>);
+
+impl<'a> Variables<'a> {
+    pub(super) fn bind(&mut self, name: &'a str, value: &'a Value, type_: &'a Type) {
+        self.0.insert(name, (value, type_));
+    }
+
+    pub(super) fn knows(&self, name: &str) -> bool {
+        self.0.contains_key(name)
+    }
+
+    /// Evaluates one expression. Only what it names is bound, so the cost does not grow with the graph.
+    pub(super) fn evaluate(&self, expression: &'a Expression) -> Result<Value, EvalError> {
+        let mut bindings = Bindings::new();
+        for name in expression.references() {
+            let Some((value, type_)) = self.0.get(name.as_str()) else {
+                return Err(EvalError::Pending(format!("`{name}` is not there yet")));
+            };
+            bindings.bind(name, value, type_);
+        }
+        expression.evaluate(&bindings)
+    }
+
+    /// Evaluates a condition; absent optionals and null are false, as in kro.
+    pub(super) fn holds(&self, expression: &'a Expression) -> Result<bool, EvalError> {
+        match self.evaluate(expression)? {
+            Value::Bool(holds) => Ok(holds),
+            Value::Null => Ok(false),
+            other => {
+                Err(EvalError::Fatal(format!("a condition must be true or false, not {}", kind_of(&other))))
+            }
+        }
+    }
+
+    /// Computes a whole field. The error names the expression to blame.
+    pub(super) fn resolve(&self, field: &'a Field) -> Result<Value, Unresolved<'a>> {
+        match field {
+            Field::Literal(value) => Ok(value.clone()),
+            Field::Expression(expression) => self.blamed(expression),
+            Field::Text(parts) => {
+                let mut text = String::new();
+                for part in parts {
+                    match part {
+                        TextPart::Literal(literal) => text.push_str(literal),
+                        TextPart::Expression(expression) => match self.blamed(expression)? {
+                            Value::String(value) => text.push_str(&value),
+                            other => {
+                                let message = format!("text can't hold {}", kind_of(&other));
+                                return Err(Unresolved { expression, error: EvalError::Fatal(message) });
+                            }
+                        },
+                    }
+                }
+                Ok(Value::String(text))
+            }
+            Field::Object(entries) => {
+                let mut map = Map::new();
+                for (key, field) in entries {
+                    map.insert(key.clone(), self.resolve(field)?);
+                }
+                Ok(Value::Object(map))
+            }
+            Field::List(items) => {
+                items.iter().map(|item| self.resolve(item)).collect::<Result<_, _>>().map(Value::Array)
+            }
+        }
+    }
+
+    fn blamed(&self, expression: &'a Expression) -> Result<Value, Unresolved<'a>> {
+        self.evaluate(expression).map_err(|error| Unresolved { expression, error })
+    }
+}
+
+/// An expression without a value.
+#[derive(Debug)]
+pub(super) struct Unresolved<'a> {
+    pub(super) expression: &'a Expression,
+    pub(super) error: EvalError,
+}
+
+fn kind_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "nothing",
+        Value::Bool(_) => "a boolean",
+        Value::Number(_) => "a number",
+        Value::String(_) => "text",
+        Value::Array(_) => "a list",
+        Value::Object(_) => "an object",
+    }
+}
+
+/// Removes nulls where the schema knows the field and allows none: an optional that is absent means
+/// that the field is not set. Where nothing is known, null may mean something.
+pub(super) fn drop_nulls(schema: &Schema, value: &mut Value) {
+    let dropped = |schema: Option<&Schema>, value: &Value| {
+        value.is_null() && schema.is_some_and(|schema| !schema.nullable && !schema.is_anything())
+    };
+    match value {
+        Value::Object(entries) => {
+            entries.retain(|key, value| !dropped(schema.field(key), value));
+            for (key, value) in entries {
+                if let Some(schema) = schema.field(key) {
+                    drop_nulls(schema, value);
+                }
+            }
+        }
+        Value::Array(items) => {
+            let below = schema.items.as_deref();
+            items.retain(|item| !dropped(below, item));
+            if let Some(schema) = below {
+                items.iter_mut().for_each(|item| drop_nulls(schema, item));
+            }
+        }
+        _ => {}
+    }
+}

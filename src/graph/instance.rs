@@ -1,6 +1,6 @@
 //! Instances: what is let in, and what is said about them.
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::evaluate::name_objection;
 use super::node::Graph;
@@ -31,25 +31,24 @@ impl Graph {
             }
             known
         });
-        let none = Schema::default();
-        let schema = self.kind.schema.properties.get("spec").unwrap_or(&none);
-        let stated = admitted.body.remove("spec").unwrap_or_default();
-        let mut spec = if stated.is_null() { Value::Object(Map::new()) } else { stated };
-        drop_nulls(schema, &mut spec);
-        for pointer in schema::prune(schema, &mut spec) {
+        let schema = Schema::object(self.kind.schema.properties.get("spec").map(|spec| ("spec", spec.clone())));
+        let stated = admitted.body.remove("spec").filter(|spec| !spec.is_null());
+        let mut body = json!({"spec": stated.unwrap_or_else(|| Value::Object(Map::new()))});
+        drop_nulls(&schema, &mut body);
+        for pointer in schema::prune(&schema, &mut body) {
             let (parent, field) = pointer.rsplit_once('/').unwrap_or(("", &pointer));
             let field = field.replace("~1", "/").replace("~0", "~");
-            let siblings = siblings(schema, parent);
-            problems.push(unknown_field(&format!("/spec{pointer}"), &field, siblings));
+            problems.push(unknown_field(&pointer, &field, siblings(&schema, parent)));
         }
-        schema::apply_defaults(schema, &mut spec);
-        for violation in schema::validate(schema, &spec) {
+        schema::apply_defaults(&schema, &mut body);
+        for violation in schema::validate(&schema, &body) {
             problems.push(
-                Problem::error(format!("/spec{}", violation.pointer), "invalid-value", violation.message)
-                    .with_help(violation.help),
+                Problem::error(violation.pointer, "invalid-value", violation.message).with_help(violation.help),
             );
         }
-        admitted.body.insert("spec".to_owned(), spec);
+        if let Value::Object(body) = body {
+            admitted.body.extend(body);
+        }
         (admitted, problems)
     }
 }

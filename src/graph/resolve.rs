@@ -17,10 +17,6 @@ impl<'a> Variables<'a> {
         self.0.insert(name, (value, type_));
     }
 
-    pub(super) fn knows(&self, name: &str) -> bool {
-        self.0.contains_key(name)
-    }
-
     /// Evaluates one expression. Only what it names is bound, so the cost does not grow with the graph.
     pub(super) fn evaluate(&self, expression: &'a Expression) -> Result<Value, EvalError> {
         let mut bindings = Bindings::new();

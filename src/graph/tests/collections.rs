@@ -1,0 +1,70 @@
+//! Nodes that stand for any number of objects.
+
+use super::*;
+
+fn zones() -> Graph {
+    graph(&definition(
+        json!({"zones": "[]string", "tiers": "[]string"}),
+        json!({"ids": "${subnets.map(s, s.status.subnetID)}"}),
+        json!([
+            {
+                "id": "subnets",
+                "forEach": [{"zone": "${schema.spec.zones}"}, {"tier": "${schema.spec.tiers}"}],
+                "template": ec2("Subnet", "${schema.metadata.name}-${tier}-${zone}", json!({
+                    "cidrBlock": "10.0.0.0/24", "vpcID": "vpc-1", "availabilityZone": "${zone}",
+                })),
+                "readyWhen": ["${each.status.state == 'available'}"],
+            },
+            {"id": "user", "template": config_map("user", json!({"ids": "${subnets.map(s, s.status.subnetID).join(',')}"}))},
+        ]),
+    ))
+}
+
+#[test]
+fn a_collection_is_the_product_of_its_iterators_and_gates_as_a_whole() {
+    let graph = zones();
+    let instance = instance(json!({"zones": ["a", "b"], "tiers": ["x", "y"]}));
+    let mut live = Live::default();
+    let first = graph.evaluate(&instance, &live);
+    live.apply(&first);
+    for (index, name) in ["blue-x-a", "blue-y-a", "blue-x-b", "blue-y-b"].iter().enumerate() {
+        live.status("Subnet", name, json!({"subnetID": format!("s{index}"), "state": "available"}));
+    }
+    let ready = graph.evaluate(&instance, &live);
+    live.status("Subnet", "blue-x-b", json!({"subnetID": "s2", "state": "pending"}));
+    let pending = graph.evaluate(&instance, &live);
+    insta::assert_snapshot!([told(&first), told(&ready), told(&pending)].join("\n\n"), @"");
+    assert_eq!(Value::Object(ready.status), json!({"ids": ["s0", "s1", "s2", "s3"]}));
+    let labels = &ready.nodes[0].objects[2].metadata.labels;
+    assert_eq!((labels[LABEL_COLLECTION_INDEX].as_str(), labels[LABEL_COLLECTION_SIZE].as_str()), ("2", "4"));
+}
+
+#[test]
+fn an_empty_collection_is_ready() {
+    let evaluation = zones().evaluate(&instance(json!({"zones": [], "tiers": ["x"]})), &Live::default());
+    assert_eq!(evaluation.nodes[0].state, NodeState::Ready);
+    assert_eq!(evaluation.nodes[1].objects[0].body["data"], json!({"ids": ""}));
+}
+
+#[test]
+fn collisions_and_giants_fail() {
+    let twice = zones().evaluate(&instance(json!({"zones": ["a", "a"], "tiers": ["x"]})), &Live::default());
+    let many: Vec<String> = (0..40).map(|number| format!("z{number}")).collect();
+    let giant = zones().evaluate(&instance(json!({"zones": many, "tiers": many})), &Live::default());
+    insta::assert_snapshot!([told(&twice), told(&giant)].join("\n\n"), @"");
+}
+
+#[test]
+fn iterators_must_tell_objects_apart() {
+    let definition = definition(
+        json!({"zones": "[]string", "name": "string"}),
+        Value::Null,
+        json!([
+            {"id": "same", "forEach": [{"zone": "${schema.spec.zones}"}], "template": config_map("m", json!({"zone": "${zone}"}))},
+            {"id": "text", "forEach": [{"letter": "${schema.spec.name}"}], "template": config_map("m-${letter}", json!({}))},
+            {"id": "ready", "forEach": [{"zone": "${schema.spec.zones}"}], "template": config_map("m-${zone}", json!({})),
+             "readyWhen": ["${size(ready) > 0}"]},
+        ]),
+    );
+    insta::assert_snapshot!(refused(&definition), @"");
+}

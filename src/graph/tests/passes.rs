@@ -1,0 +1,267 @@
+//! Passes: what is desired, what waits for what, what the status says.
+
+use super::*;
+use crate::api::{ConditionStatus, condition_types, names};
+
+/// VPC, gateway on it, table on both.
+fn network() -> Graph {
+    graph(&definition(
+        json!({"cidr": "string | default=\"10.0.0.0/16\"", "public": "boolean | default=true"}),
+        json!({"vpcID": "${vpc.status.vpcID}", "gatewayID": "${gateway.status.internetGatewayID}", "cidr": "${schema.spec.cidr}"}),
+        json!([
+            {"id": "table", "template": ec2("RouteTable", "${schema.metadata.name}-rt", json!({
+                "vpcID": "${vpc.status.vpcID}",
+                "routes": [{"destinationCIDRBlock": "0.0.0.0/0", "gatewayID": "${gateway.status.internetGatewayID}"}],
+            }))},
+            {"id": "vpc", "template": ec2("VPC", "${schema.metadata.name}", json!({"cidrBlocks": ["${schema.spec.cidr}"]})),
+             "readyWhen": ["${vpc.status.state == 'available'}"]},
+            {"id": "gateway", "template": ec2("InternetGateway", "${schema.metadata.name}-igw", json!({"vpc": "${vpc.status.vpcID}"})),
+             "includeWhen": ["${schema.spec.public}"]},
+        ]),
+    ))
+}
+
+#[test]
+fn a_graph_unfolds_layer_by_layer() {
+    let graph = network();
+    let order: Vec<String> =
+        graph.nodes().map(|node| format!("{}/{} {:?}", node.id, node.apply_order, node.dependencies)).collect();
+    assert_eq!(order, ["vpc/1 []", "gateway/2 [\"vpc\"]", "table/3 [\"vpc\", \"gateway\"]"]);
+    let instance = instance(json!({}));
+    let mut live = Live::default();
+    let mut story = Vec::new();
+    let mut pass = |live: &mut Live| {
+        let evaluation = graph.evaluate(&instance, live);
+        live.apply(&evaluation);
+        story.push(format!("{}\n{}", told(&evaluation), Value::Object(evaluation.status.clone())));
+    };
+    pass(&mut live);
+    pass(&mut live);
+    live.status("VPC", "blue", json!({"vpcID": "vpc-1", "state": "pending"}));
+    pass(&mut live);
+    live.status("VPC", "blue", json!({"state": "available"}));
+    pass(&mut live);
+    live.status("VPC", "blue", json!({"vpcID": "vpc-1", "state": "available"}));
+    pass(&mut live);
+    live.status("InternetGateway", "blue-igw", json!({"internetGatewayID": "igw-1"}));
+    pass(&mut live);
+    pass(&mut live);
+    insta::assert_snapshot!(story.join("\n\n"), @"");
+}
+
+#[test]
+fn an_excluded_node_takes_its_dependents_along_and_may_be_pruned() {
+    let mut live = Live::default();
+    let graph = network();
+    let instance = instance(json!({"public": false}));
+    live.apply(&graph.evaluate(&instance, &live));
+    live.status("VPC", "blue", json!({"vpcID": "vpc-1", "state": "available"}));
+    insta::assert_snapshot!(told(&graph.evaluate(&instance, &live)), @"");
+}
+
+#[test]
+fn a_child_says_whose_it_is() {
+    let graph = graph(&definition(
+        Value::Null,
+        Value::Null,
+        json!([{"id": "secret", "template": {
+            "apiVersion": "v1", "kind": "Secret",
+            "metadata": {"name": "${schema.metadata.name}", "labels": {"mine": "yes"}},
+            "stringData": {"name": "${schema.metadata.name}"},
+        }}]),
+    ));
+    let mut instance = instance(json!({}));
+    instance.metadata.annotations.insert(names::ANNOTATION_REVISION.into(), "abc".into());
+    let evaluation = graph.evaluate(&instance, &Live::default());
+    insta::assert_snapshot!(serde_json::to_string_pretty(&evaluation.nodes[0].objects[0].to_value()).unwrap(), @"");
+    instance.metadata.name = "x".repeat(90);
+    let evaluation = graph.evaluate(&instance, &Live::default());
+    let label = evaluation.nodes[0].objects[0].label(names::LABEL_INSTANCE_NAME).unwrap();
+    assert_eq!(label.len(), 63);
+}
+
+#[test]
+fn a_wrong_expression_fails_its_node_and_no_other() {
+    let graph = graph(&definition(
+        json!({"number": "string", "maybe": "string"}),
+        json!({"bad": "${int(schema.spec.number)}", "good": "${one.metadata.name}"}),
+        json!([
+            {"id": "one", "template": config_map("one", json!({}))},
+            {"id": "bad", "template": config_map("bad", json!({"n": "${string(int(schema.spec.number))}"}))},
+            {"id": "after", "template": config_map("after", json!({"n": "${bad.data.n}"}))},
+            {"id": "absent", "template": config_map("absent", json!({"n": "${schema.spec.maybe}"}))},
+            {"id": "unsure", "template": config_map("unsure", json!({})), "includeWhen": ["${schema.spec.maybe == 'x'}"]},
+            {"id": "soft", "template": config_map("soft", json!({"n": "${schema.spec.?maybe}", "m": "x"}))},
+            {"id": "name", "template": config_map("Not_${schema.metadata.name}", json!({}))},
+        ]),
+    ));
+    let mut live = Live::default();
+    let instance = instance(json!({"number": "twelve"}));
+    live.apply(&graph.evaluate(&instance, &live));
+    let evaluation = graph.evaluate(&instance, &live);
+    insta::assert_snapshot!(told(&evaluation), @"");
+    assert_eq!(Value::Object(evaluation.status), json!({"good": "one"}));
+    let soft = evaluation.nodes.iter().find(|node| node.id == "soft").unwrap();
+    assert_eq!(soft.objects[0].body["data"], json!({"m": "x"}), "an absent optional is not written");
+}
+
+#[test]
+fn two_nodes_may_share_an_identity_only_while_one_is_excluded() {
+    let graph = graph(&definition(
+        json!({"first": "boolean", "second": "boolean"}),
+        Value::Null,
+        json!([
+            {"id": "first", "template": config_map("same", json!({"from": "first"})), "includeWhen": ["${schema.spec.first}"]},
+            {"id": "user", "template": config_map("user", json!({"from": "${first.data.from}"}))},
+            {"id": "second", "template": config_map("same", json!({"from": "second"})), "includeWhen": ["${schema.spec.second}"]},
+        ]),
+    ));
+    let pass = |first: bool, second: bool| {
+        let instance = instance(json!({"first": first, "second": second}));
+        let mut live = Live::default();
+        live.apply(&graph.evaluate(&instance, &live));
+        told(&graph.evaluate(&instance, &live))
+    };
+    insta::assert_snapshot!([pass(true, false), pass(false, true), pass(true, true)].join("\n\n"), @"");
+}
+
+#[test]
+fn an_object_of_another_instance_is_not_taken() {
+    let graph = graph(&definition(
+        Value::Null,
+        Value::Null,
+        json!([{"id": "shared", "template": config_map("shared", json!({}))}]),
+    ));
+    let mut live = Live::default();
+    let mut other = instance(json!({}));
+    other.metadata.name = "green".into();
+    live.apply(&graph.evaluate(&other, &live));
+    let evaluation = graph.evaluate(&instance(json!({})), &live);
+    insta::assert_snapshot!(told(&evaluation), @"");
+    assert_eq!(graph.evaluate(&other, &live).state, InstanceState::Active);
+}
+
+#[test]
+fn a_status_value_stays_until_its_node_is_excluded() {
+    let graph = network();
+    let mut instance = instance(json!({}));
+    instance.body.insert("status".into(), json!({"vpcID": "vpc-0", "gatewayID": "igw-0", "gone": 1}));
+    let status = graph.evaluate(&instance, &Live::default()).status;
+    assert_eq!(Value::Object(status), json!({"vpcID": "vpc-0", "gatewayID": "igw-0", "cidr": "10.0.0.0/16"}));
+    instance.body.insert("spec".into(), json!({"public": false}));
+    let status = graph.evaluate(&instance, &Live::default()).status;
+    assert_eq!(Value::Object(status), json!({"vpcID": "vpc-0", "cidr": "10.0.0.0/16"}));
+}
+
+#[test]
+fn a_status_of_an_older_generation_is_not_ready() {
+    let graph = graph(&definition(
+        Value::Null,
+        Value::Null,
+        json!([{"id": "vpc", "template": ec2("VPC", "v", json!({"cidrBlocks": ["10.0.0.0/16"]}))}]),
+    ));
+    let instance = instance(json!({}));
+    let mut live = Live::default();
+    live.apply(&graph.evaluate(&instance, &live));
+    live.status("VPC", "v", json!({"conditions": [{"type": "ACK.ResourceSynced", "status": "True", "observedGeneration": 1}]}));
+    assert_eq!(graph.evaluate(&instance, &live).state, InstanceState::Active);
+    let mut changed = Object::clone(live.0.values().next().unwrap());
+    changed.metadata.generation = 2;
+    live.put(changed);
+    insta::assert_snapshot!(told(&graph.evaluate(&instance, &live)), @"");
+}
+
+#[test]
+fn a_blocked_child_is_quoted() {
+    let graph = network();
+    let instance = instance(json!({}));
+    let mut live = Live::default();
+    live.apply(&graph.evaluate(&instance, &live));
+    live.status("VPC", "blue", json!({"conditions": [
+        {"type": "ACK.Terminal", "status": "True", "message": "VpcLimitExceeded: the maximum number of VPCs has been reached"},
+    ]}));
+    let evaluation = graph.evaluate(&instance, &live);
+    insta::assert_snapshot!(evaluation.message, @"");
+}
+
+#[test]
+fn objects_of_others_are_read_and_never_written() {
+    let graph = graph(&definition(
+        json!({"config": "string"}),
+        Value::Null,
+        json!([
+            {"id": "config", "externalRef": {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "${schema.spec.config}"}}},
+            {"id": "all", "externalRef": {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {
+                "namespace": "shared", "selector": {"matchLabels": {"team": "${config.data.team}"}}}}},
+            {"id": "child", "template": config_map("child", json!({
+                "team": "${config.data.team}", "names": "${all.map(c, c.metadata.name).join(',')}"}))},
+        ]),
+    ));
+    let instance = instance(json!({"config": "settings"}));
+    let mut live = Live::default();
+    let first = graph.evaluate(&instance, &live);
+    let object = |namespace: &str, name: &str, team: &str| {
+        Object::from_value(json!({
+            "apiVersion": "v1", "kind": "ConfigMap",
+            "metadata": {"name": name, "namespace": namespace, "labels": {"team": team}}, "data": {"team": team},
+        }))
+        .unwrap()
+    };
+    live.put(object("team-a", "settings", "red"));
+    live.put(object("shared", "b", "red"));
+    live.put(object("shared", "a", "red"));
+    live.put(object("shared", "c", "blue"));
+    let second = graph.evaluate(&instance, &live);
+    insta::assert_snapshot!([told(&first), told(&second)].join("\n\n"), @"");
+    assert_eq!(second.nodes[2].objects[0].body["data"], json!({"team": "red", "names": "a,b"}));
+    assert_eq!(second.nodes[0].reads[0].to_string(), "ConfigMap/team-a/settings");
+}
+
+#[test]
+fn an_instance_is_admitted_as_an_api_server_would() {
+    let graph = graph(&definition(
+        json!({
+            "name": "string | required=true", "size": "integer | default=3 minimum=1",
+            "vpc": {"create": "boolean | default=true"}, "zones": "[]string",
+        }),
+        Value::Null,
+        json!([]),
+    ));
+    let given = instance(json!({"size": 0, "vpc": {"creat": false}, "zones": null, "colour": "red"}));
+    let (admitted, problems) = graph.admit(&given);
+    insta::assert_snapshot!(format!("{}\n{}", admitted.spec(), shown(&problems)), @"");
+    let (admitted, problems) = graph.admit(&instance(json!({"name": "n"})));
+    assert_eq!(problems, []);
+    assert_eq!(*admitted.spec(), json!({"name": "n", "size": 3, "vpc": {"create": true}}));
+}
+
+#[test]
+fn conditions_follow_the_pass() {
+    let graph = network();
+    let mut instance = instance(json!({}));
+    let mut live = Live::default();
+    let told = |status: &InstanceStatus| {
+        let conditions = status.conditions.iter().map(|condition| {
+            format!("{}={:?}/{}", condition.type_, condition.status, condition.reason.as_deref().unwrap_or("-"))
+        });
+        format!("{} {}", status.state.as_str(), conditions.collect::<Vec<_>>().join(" "))
+    };
+    let mut story = Vec::new();
+    let evaluation = graph.evaluate(&instance, &live);
+    story.push(told(&instance_status(&evaluation, 1)));
+    live.apply(&evaluation);
+    live.status("VPC", "blue", json!({"vpcID": "vpc-1", "state": "available"}));
+    live.apply(&graph.evaluate(&instance, &live));
+    live.status("InternetGateway", "blue-igw", json!({"internetGatewayID": "igw-1"}));
+    live.apply(&graph.evaluate(&instance, &live));
+    let status = instance_status(&graph.evaluate(&instance, &live), 1);
+    story.push(told(&status));
+    assert_eq!(live.apply(&graph.evaluate(&instance, &live)), 0, "a settled graph writes nothing");
+    instance.metadata.deletion_timestamp = Some("2024-01-01T00:00:00Z".parse().unwrap());
+    story.push(told(&instance_status(&graph.evaluate(&instance, &live), 2)));
+    story.push(told(&InstanceStatus::unresolved("no definition", 2)));
+    story.push(told(&InstanceStatus::suspended(InstanceState::Active, 2)));
+    insta::assert_snapshot!(story.join("\n"), @"");
+    let ready = status.conditions.iter().find(|condition| condition.type_ == condition_types::READY).unwrap();
+    assert_eq!((ready.status, ready.observed_generation), (ConditionStatus::True, Some(1)));
+}

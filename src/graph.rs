@@ -21,9 +21,12 @@ mod instance;
 mod kinds;
 mod node;
 mod problem;
+mod projection;
+mod readiness;
 mod resolve;
 mod selector;
 mod template;
+mod verdict;
 mod words;
 
 #[cfg(test)]
@@ -32,9 +35,10 @@ mod tests;
 pub use children::{ANNOTATION_APPLY_ORDER, LABEL_COLLECTION_INDEX, LABEL_COLLECTION_SIZE};
 pub use compile::{Compiled, compile};
 pub use definitions::{CompiledDefinitions, compile_all};
-pub use evaluate::{Evaluation, InstanceState, Lookup, MAX_COLLECTION, NodeResult, NodeState};
+pub use evaluate::{Lookup, MAX_COLLECTION};
 pub use generated::generated_kind;
 pub use instance::{InstanceStatus, instance_status};
 pub use kinds::{Catalogue, KindCatalogue, KindDescription};
 pub use node::{Graph, Node};
 pub use problem::Problem;
+pub use verdict::{Evaluation, InstanceState, NodeResult, NodeState};

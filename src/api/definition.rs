@@ -173,6 +173,13 @@ impl Reader {
         self.problems.push(DefinitionProblem { pointer: pointer.into(), code, message, help: None });
     }
 
+    /// Adds advice to the problem just found.
+    fn help(&mut self, help: &str) {
+        if let Some(last) = self.problems.last_mut() {
+            last.help = Some(help.to_owned());
+        }
+    }
+
     fn known(&mut self, pointer: &str, key: &str, fields: &[&str], elsewhere: &[&str]) {
         if fields.contains(&key) || elsewhere.contains(&key) {
             return;
@@ -259,10 +266,7 @@ impl Reader {
                         format!("an entry of `{key}` must be a string, not {}", type_name(other)),
                     );
                     if matches!(other, Value::Object(_) | Value::Bool(_)) {
-                        if let Some(last) = self.problems.last_mut() {
-                            last.help =
-                                Some("write an expression, quoted if it holds `: `: \"${…}\"".to_owned());
-                        }
+                        self.help("write an expression, quoted if it holds `: `: \"${…}\"");
                     }
                 }
             }
@@ -324,9 +328,7 @@ impl Reader {
                 format!("`{version}` is no version such as v1, v1beta2 or v1alpha1"),
             );
             if version.contains('/') {
-                if let Some(last) = self.problems.last_mut() {
-                    last.help = Some("write the version only; the group has a field of its own".to_owned());
-                }
+                self.help("write the version only; the group has a field of its own");
             }
         }
         let group = self.text(schema, base, "group", false).unwrap_or_else(|| names::KRO_GROUP.to_owned());

@@ -129,14 +129,15 @@ fn settle_body(node: &Node, object: &mut Object) -> Result<(), String> {
     if violations.is_empty() {
         return Ok(());
     }
-    let secret = node.gvk.group.is_empty() && node.gvk.kind == "Secret";
     let texts: Vec<String> = violations
         .iter()
-        .map(
-            |violation| {
-                if secret { format!("`{}` is invalid", violation.pointer) } else { violation.to_string() }
-            },
-        )
+        .map(|violation| {
+            if node.is_secret() {
+                format!("`{}` is invalid", violation.pointer)
+            } else {
+                violation.to_string()
+            }
+        })
         .collect();
     Err(texts.join("; "))
 }

@@ -130,7 +130,9 @@ impl<'a> Compiler<'a> {
         for (position, parts) in parts.iter().enumerate() {
             let needs: BTreeSet<usize> =
                 parts.references().into_iter().filter_map(|id| positions.get(id).copied()).collect();
-            needs.iter().for_each(|need| dag.depend(position, *need));
+            for need in &needs {
+                dag.depend(position, *need);
+            }
             edges.push(needs);
         }
         let order = match dag.order() {

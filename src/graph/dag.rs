@@ -19,10 +19,10 @@ impl Dag {
 
     /// Lets `dependent` wait for `dependency`. Unknown nodes are ignored.
     pub(super) fn depend(&mut self, dependent: usize, dependency: usize) {
-        if dependency < self.dependencies.len() {
-            if let Some(edges) = self.dependencies.get_mut(dependent) {
-                edges.insert(dependency);
-            }
+        if dependency < self.dependencies.len()
+            && let Some(edges) = self.dependencies.get_mut(dependent)
+        {
+            edges.insert(dependency);
         }
     }
 

@@ -10,10 +10,11 @@ use serde_json::{Map, Value};
 
 use super::children::{self, Place, child, other_owner, seen, seen_instance};
 use super::node::{Body, Field, Graph, Node};
+use super::projection::Projection;
+use super::readiness::{readiness, trouble};
 use super::resolve::{Unresolved, Variables, drop_nulls};
-use crate::api::{
-    Condition, ConditionStatus, GroupKind, Object, ObjectKey, condition_types, conditions_of, find_condition,
-};
+use super::verdict::{Evaluation, InstanceState, NodeResult, NodeState};
+use crate::api::{GroupKind, Object, ObjectKey};
 use crate::cel::{EvalError, Expression};
 use crate::schema;
 
@@ -32,80 +33,6 @@ pub trait Lookup {
         namespace: Option<&str>,
         labels: &BTreeMap<String, String>,
     ) -> Vec<Arc<Object>>;
-}
-
-/// What a pass found out.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Evaluation {
-    /// One result per node, in the order of the graph.
-    pub nodes: Vec<NodeResult>,
-    /// The author's status fields. A value that was there stays while it can't be computed.
-    pub status: Map<String, Value>,
-    /// Whether objects that are no longer desired may go: no node is undecided.
-    pub may_prune: bool,
-    /// How the instance stands.
-    pub state: InstanceState,
-    /// The first node that keeps the instance from being active, and why; empty when none does.
-    pub message: String,
-}
-
-/// What a pass found out about one node.
-#[derive(Debug, Clone, PartialEq)]
-pub struct NodeResult {
-    /// Name of the node.
-    pub id: String,
-    /// How it stands.
-    pub state: NodeState,
-    /// The objects to apply, whatever the state; empty when they can't be told yet.
-    pub objects: Vec<Object>,
-    /// Why the node is not ready, or why it is excluded.
-    pub message: String,
-    /// Ids of the nodes it waits for.
-    pub waits_for: Vec<String>,
-    /// Objects of others that the node reads: when they change, the next pass is due.
-    pub reads: Vec<ObjectKey>,
-}
-
-/// How a node stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum NodeState {
-    /// Applied, and ready by its own conditions.
-    Ready,
-    /// Its objects are known; they do not exist yet or are not ready.
-    Applied,
-    /// Its objects can't be told: some value is not there yet.
-    Pending,
-    /// Some node that it needs is not ready.
-    WaitingForDependency,
-    /// Its conditions say that it shall not exist.
-    Excluded,
-    /// It can't be made as it is written.
-    Failed,
-}
-
-/// kro's states of an instance.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum InstanceState {
-    /// Every node is ready or excluded.
-    Active,
-    /// Something is still to come.
-    InProgress,
-    /// Some node can't be made.
-    Error,
-    /// The instance is going.
-    Deleting,
-}
-
-impl InstanceState {
-    /// kro's word for `status.state`.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Active => "ACTIVE",
-            Self::InProgress => "IN_PROGRESS",
-            Self::Error => "ERROR",
-            Self::Deleting => "DELETING",
-        }
-    }
 }
 
 impl Graph {
@@ -151,14 +78,14 @@ struct Pass<'a> {
 }
 
 /// Why a node stops before its objects are known.
-struct Stop {
-    state: NodeState,
-    message: String,
-    waits_for: Vec<String>,
+pub(super) struct Stop {
+    pub(super) state: NodeState,
+    pub(super) message: String,
+    pub(super) waits_for: Vec<String>,
 }
 
 impl Stop {
-    fn new(state: NodeState, message: impl Into<String>) -> Self {
+    pub(super) fn new(state: NodeState, message: impl Into<String>) -> Self {
         Self { state, message: message.into(), waits_for: Vec::new() }
     }
 }
@@ -201,7 +128,7 @@ impl<'a> Pass<'a> {
         let complete = live.iter().all(Option::is_some);
         let present: Vec<Arc<Object>> = live.iter().flatten().cloned().collect();
         let values: Vec<Value> = present.iter().map(|object| seen(object)).collect();
-        let readiness = self.readiness(node, &present, &values);
+        let readiness = readiness(node, &present, &values);
         self.store(position, node, values, complete);
         if !complete {
             result.state = NodeState::Applied;
@@ -454,42 +381,6 @@ impl<'a> Pass<'a> {
         }
     }
 
-    /// Whether the live objects are ready by the node's own conditions.
-    fn readiness(&self, node: &'a Node, live: &[Arc<Object>], values: &[Value]) -> Result<(), Stop> {
-        for (object, value) in live.iter().zip(values) {
-            let named =
-                if node.is_collection() { format!("`{}` ", object.metadata.name) } else { String::new() };
-            if object.is_terminating() {
-                return Err(Stop::new(NodeState::Applied, format!("{named}is being deleted")));
-            }
-            if let Some(message) = stale(object) {
-                return Err(Stop::new(NodeState::Applied, format!("{named}{message}")));
-            }
-            let mut variables = Variables::default();
-            let name = if node.is_collection() { "each" } else { node.id.as_str() };
-            variables.bind(name, value, &node.object_type);
-            for condition in &node.ready_when {
-                let source = condition.source().trim();
-                let trouble =
-                    || trouble(object.status()).map(|trouble| format!(" ({trouble})")).unwrap_or_default();
-                match variables.holds(condition) {
-                    Ok(true) => {}
-                    Ok(false) | Err(EvalError::Pending(_)) => {
-                        let message = format!("{named}waits until `{source}`{}", trouble());
-                        return Err(Stop::new(NodeState::Applied, message));
-                    }
-                    Err(EvalError::Fatal(what)) => {
-                        return Err(Stop::new(
-                            NodeState::Failed,
-                            format!("{named}readyWhen `{source}`: {what}"),
-                        ));
-                    }
-                }
-            }
-        }
-        Ok(())
-    }
-
     fn finish(mut self) -> Evaluation {
         self.take_back();
         let (status, status_problem) = self.status();
@@ -559,43 +450,6 @@ impl<'a> Pass<'a> {
     }
 }
 
-/// Computes status fields softly: each stands or falls alone.
-struct Projection<'a> {
-    variables: Variables<'a>,
-    excluded: BTreeSet<&'a str>,
-    problem: String,
-}
-
-impl<'a> Projection<'a> {
-    fn field(&mut self, field: &'a Field, previous: Option<&Value>) -> Option<Value> {
-        if let Field::Object(entries) = field {
-            let mut map = Map::new();
-            for (key, field) in entries {
-                if let Some(value) = self.field(field, previous.and_then(|previous| previous.get(key))) {
-                    map.insert(key.clone(), value);
-                }
-            }
-            return (!map.is_empty()).then_some(Value::Object(map));
-        }
-        if field.references().iter().any(|name| self.excluded.contains(name)) {
-            return None;
-        }
-        match self.variables.resolve(field) {
-            Ok(Value::Null) => None,
-            Ok(value) => Some(value),
-            // What was once true is more useful than nothing while the next value is on its way.
-            Err(unresolved) => {
-                if let EvalError::Fatal(what) = &unresolved.error
-                    && self.problem.is_empty()
-                {
-                    self.problem = format!("status `{}`: {what}", unresolved.expression.source().trim());
-                }
-                previous.cloned()
-            }
-        }
-    }
-}
-
 /// What the body of a node comes to.
 enum Found {
     /// Objects to apply.
@@ -640,37 +494,6 @@ fn missing(node: &Node, objects: &[Object], live: &[Option<Arc<Object>>], reads:
         }
         [] => String::new(),
     }
-}
-
-/// What a status says about trouble: ACK's conditions first, then kro's.
-fn trouble(status: &Value) -> Option<String> {
-    let says = |type_: &str, status_: ConditionStatus| {
-        find_condition(status, type_)
-            .filter(|condition| condition.status == status_)
-            .and_then(|condition| condition.message.or(condition.reason))
-            .filter(|message| !message.is_empty())
-            .map(|message| format!("{type_}: {message}"))
-    };
-    says(condition_types::TERMINAL, ConditionStatus::True)
-        .or_else(|| says(condition_types::RECOVERABLE, ConditionStatus::True))
-        .or_else(|| says(condition_types::RESOURCES_READY, ConditionStatus::False))
-        .or_else(|| says(condition_types::READY, ConditionStatus::False))
-        .or_else(|| says(condition_types::RESOURCE_SYNCED, ConditionStatus::False))
-}
-
-/// A status that speaks of an older spec says nothing about this one.
-fn stale(object: &Object) -> Option<String> {
-    let generation = object.metadata.generation;
-    let judged = |condition: &Condition| {
-        matches!(condition.type_.as_str(), condition_types::READY | condition_types::RESOURCE_SYNCED)
-    };
-    let observed = conditions_of(object.status())
-        .iter()
-        .filter(|condition| judged(condition))
-        .filter_map(|condition| condition.observed_generation)
-        .max()?;
-    (observed < generation)
-        .then(|| format!("has changed: its status is of generation {observed}, the object of {generation}"))
 }
 
 /// Whether an object carries a valid name of its own; used before an instance is evaluated.

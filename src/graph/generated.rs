@@ -140,27 +140,16 @@ fn leaves(value: &Value, pointer: &str, problems: &mut Vec<Problem>) {
 
 /// Refuses leaves that name nothing. Separate from compiling, which may have failed already.
 pub(super) fn without_reference(status: &Status, problems: &mut Vec<Problem>) {
-    fn walk(field: &Field, pointer: &str, problems: &mut Vec<Problem>) {
-        match field {
-            Field::Object(entries) => {
-                entries.iter().for_each(|(name, field)| walk(field, &join_pointer(pointer, name), problems));
-            }
-            Field::List(items) => {
-                let items = items.iter().enumerate();
-                items.for_each(|(index, field)| walk(field, &format!("{pointer}/{index}"), problems));
-            }
-            Field::Expression(_) | Field::Text(_) if field.references().is_empty() => {
+    for (name, field) in &status.fields {
+        field.each_leaf(&join_pointer(STATUS, name), &mut |pointer, leaf| {
+            if !matches!(leaf, Field::Literal(_)) && leaf.references().is_empty() {
                 problems.push(Problem::error(
                     pointer,
                     "status-without-reference",
                     "the expression refers to no resource and not to `schema`",
-                ))
+                ));
             }
-            _ => {}
-        }
-    }
-    for (name, field) in &status.fields {
-        walk(field, &join_pointer(STATUS, name), problems);
+        });
     }
 }
 

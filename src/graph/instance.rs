@@ -31,7 +31,8 @@ impl Graph {
             }
             known
         });
-        let schema = Schema::object(self.kind.schema.properties.get("spec").map(|spec| ("spec", spec.clone())));
+        let schema =
+            Schema::object(self.kind.schema.properties.get("spec").map(|spec| ("spec", spec.clone())));
         let stated = admitted.body.remove("spec").filter(|spec| !spec.is_null());
         let mut body = json!({"spec": stated.unwrap_or_else(|| Value::Object(Map::new()))});
         drop_nulls(&schema, &mut body);
@@ -43,7 +44,8 @@ impl Graph {
         schema::apply_defaults(&schema, &mut body);
         for violation in schema::validate(&schema, &body) {
             problems.push(
-                Problem::error(violation.pointer, "invalid-value", violation.message).with_help(violation.help),
+                Problem::error(violation.pointer, "invalid-value", violation.message)
+                    .with_help(violation.help),
             );
         }
         if let Value::Object(body) = body {

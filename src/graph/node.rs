@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::KindDescription;
 use crate::api::GroupVersionKind;
-use crate::api::definition::Scope;
+use crate::api::definition::{Scope, join_pointer};
 use crate::cel::{Expression, Type};
 
 /// A definition that has passed every check. Immutable and shared by all instances.
@@ -35,6 +35,34 @@ impl Graph {
     /// The nodes in the order in which they are applied.
     pub fn nodes(&self) -> impl Iterator<Item = &Node> {
         self.nodes.iter()
+    }
+
+    /// Where values of Secrets may stand in the objects of a node, as JSON pointers. A field whose
+    /// expression names a Secret counts, and so does one that names a node with such a field: rather
+    /// one masked value too many than one secret printed.
+    pub fn sensitive_fields(&self, id: &str) -> Vec<String> {
+        let mut tainted: BTreeSet<&str> = BTreeSet::new();
+        for node in &self.nodes {
+            let Body::Template(template) = &node.body else {
+                if node.is_secret() {
+                    tainted.insert(&node.id);
+                }
+                continue;
+            };
+            let mut pointers = Vec::new();
+            template.each_leaf("", &mut |pointer, field| {
+                if field.references().iter().any(|name| tainted.contains(name)) {
+                    pointers.push(pointer.to_owned());
+                }
+            });
+            if node.id == id {
+                return pointers;
+            }
+            if node.is_secret() || !pointers.is_empty() {
+                tainted.insert(&node.id);
+            }
+        }
+        Vec::new()
     }
 
     /// One node by its id.
@@ -80,6 +108,11 @@ impl Node {
     /// Whether the node stands for any number of objects.
     pub fn is_collection(&self) -> bool {
         !self.for_each.is_empty() || matches!(self.body, Body::Selection { .. })
+    }
+
+    /// Whether the node's objects are Secrets.
+    pub fn is_secret(&self) -> bool {
+        self.gvk.group.is_empty() && self.gvk.kind == "Secret"
     }
 
     /// Whether the node's condition to exist depends on other nodes or on the instance.
@@ -139,6 +172,23 @@ impl Field {
             }
             Self::Object(entries) => entries.iter().for_each(|(_, field)| field.each_expression(visit)),
             Self::List(items) => items.iter().for_each(|field| field.each_expression(visit)),
+        }
+    }
+
+    /// Calls a function on each literal and expression inside, with its JSON pointer.
+    pub(super) fn each_leaf<'a>(&'a self, pointer: &str, visit: &mut dyn FnMut(&str, &'a Field)) {
+        match self {
+            Self::Object(entries) => {
+                for (key, field) in entries {
+                    field.each_leaf(&join_pointer(pointer, key), visit);
+                }
+            }
+            Self::List(items) => {
+                for (index, field) in items.iter().enumerate() {
+                    field.each_leaf(&format!("{pointer}/{index}"), visit);
+                }
+            }
+            leaf => visit(pointer, leaf),
         }
     }
 

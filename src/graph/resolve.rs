@@ -116,7 +116,9 @@ pub(super) fn drop_nulls(schema: &Schema, value: &mut Value) {
             let below = schema.items.as_deref();
             items.retain(|item| !dropped(below, item));
             if let Some(schema) = below {
-                items.iter_mut().for_each(|item| drop_nulls(schema, item));
+                for item in items {
+                    drop_nulls(schema, item);
+                }
             }
         }
         _ => {}

@@ -81,10 +81,8 @@ impl Walker<'_> {
     }
 
     fn list(&mut self, items: &[Value], schema: Option<&Schema>, pointer: &str) -> Field {
-        if let Some(schema) = schema {
-            if !self.expect(schema, SchemaType::Array, pointer) {
-                return Field::Literal(Value::Null);
-            }
+        if schema.is_some_and(|schema| !self.expect(schema, SchemaType::Array, pointer)) {
+            return Field::Literal(Value::Null);
         }
         let below = schema.and_then(|schema| schema.items.as_deref());
         let items = items.iter().enumerate();

@@ -132,12 +132,8 @@ impl Lookup for Live {
 
 /// How a pass went, one node a line.
 fn told(evaluation: &Evaluation) -> String {
-    let mut lines = vec![format!(
-        "{} prune={} {}",
-        evaluation.state.as_str(),
-        evaluation.may_prune,
-        evaluation.message
-    )];
+    let mut lines =
+        vec![format!("{} prune={} {}", evaluation.state.as_str(), evaluation.may_prune, evaluation.message)];
     for node in &evaluation.nodes {
         let objects: Vec<String> = node.objects.iter().map(|object| object.key().to_string()).collect();
         lines.push(format!("{} {:?} [{}] {}", node.id, node.state, objects.join(", "), node.message));

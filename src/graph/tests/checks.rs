@@ -190,7 +190,10 @@ fn definitions_may_come_in_any_order() {
         let compiled = compile_all(order, Catalogue::builtin());
         let graph = &compiled.outcomes["outer"].as_ref().unwrap().graph;
         // Typed through two definitions.
-        assert_eq!(graph.kind().schema.at(&["status", "id"]).unwrap().to_openapi(), json!({"type": "string"}));
+        assert_eq!(
+            graph.kind().schema.at(&["status", "id"]).unwrap().to_openapi(),
+            json!({"type": "string"})
+        );
     }
     let mut twin = inner.clone();
     twin.metadata.name = "twin".into();

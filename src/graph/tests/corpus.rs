@@ -32,7 +32,8 @@ fn definitions(folder: &Path) -> Vec<(String, Object)> {
         } else if path.extension().is_some_and(|extension| extension == "yaml") {
             let file = path.display().to_string();
             let parsed = yaml::parse(&file, &fs::read_to_string(&path).unwrap(), &yaml::Limits::default());
-            let objects = parsed.documents.into_iter().filter_map(|document| Object::from_value(document.value).ok());
+            let objects =
+                parsed.documents.into_iter().filter_map(|document| Object::from_value(document.value).ok());
             found.extend(
                 objects.filter(|object| object.kind == DEFINITION_KIND).map(|object| (file.clone(), object)),
             );

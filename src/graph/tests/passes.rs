@@ -24,8 +24,10 @@ fn network() -> Graph {
 #[test]
 fn a_graph_unfolds_layer_by_layer() {
     let graph = network();
-    let order: Vec<String> =
-        graph.nodes().map(|node| format!("{}/{} {:?}", node.id, node.apply_order, node.dependencies)).collect();
+    let order: Vec<String> = graph
+        .nodes()
+        .map(|node| format!("{}/{} {:?}", node.id, node.apply_order, node.dependencies))
+        .collect();
     assert_eq!(order, ["vpc/1 []", "gateway/2 [\"vpc\"]", "table/3 [\"vpc\", \"gateway\"]"]);
     let instance = instance(json!({}));
     let mut live = Live::default();
@@ -163,7 +165,11 @@ fn a_status_of_an_older_generation_is_not_ready() {
     let instance = instance(json!({}));
     let mut live = Live::default();
     live.apply(&graph.evaluate(&instance, &live));
-    live.status("VPC", "v", json!({"conditions": [{"type": "ACK.ResourceSynced", "status": "True", "observedGeneration": 1}]}));
+    live.status(
+        "VPC",
+        "v",
+        json!({"conditions": [{"type": "ACK.ResourceSynced", "status": "True", "observedGeneration": 1}]}),
+    );
     assert_eq!(graph.evaluate(&instance, &live).state, InstanceState::Active);
     let mut changed = Object::clone(live.0.values().next().unwrap());
     changed.metadata.generation = 2;
@@ -242,7 +248,12 @@ fn conditions_follow_the_pass() {
     let mut live = Live::default();
     let told = |status: &InstanceStatus| {
         let conditions = status.conditions.iter().map(|condition| {
-            format!("{}={:?}/{}", condition.type_, condition.status, condition.reason.as_deref().unwrap_or("-"))
+            format!(
+                "{}={:?}/{}",
+                condition.type_,
+                condition.status,
+                condition.reason.as_deref().unwrap_or("-")
+            )
         });
         format!("{} {}", status.state.as_str(), conditions.collect::<Vec<_>>().join(" "))
     };
@@ -264,4 +275,21 @@ fn conditions_follow_the_pass() {
     insta::assert_snapshot!(story.join("\n"), @"");
     let ready = status.conditions.iter().find(|condition| condition.type_ == condition_types::READY).unwrap();
     assert_eq!((ready.status, ready.observed_generation), (ConditionStatus::True, Some(1)));
+}
+
+#[test]
+fn what_flows_from_a_secret_is_known() {
+    let graph = graph(&definition(
+        Value::Null,
+        Value::Null,
+        json!([
+            {"id": "source", "externalRef": {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}}},
+            {"id": "copy", "template": config_map("copy", json!({"a/b": "${string(source.data.token)}", "plain": "x"}))},
+            {"id": "again", "template": config_map("again", json!({"list": "${copy.data['a/b']}"}))},
+            {"id": "other", "template": config_map("other", json!({"name": "${schema.metadata.name}"}))},
+        ]),
+    ));
+    assert_eq!(graph.sensitive_fields("copy"), ["/data/a~1b"]);
+    assert_eq!(graph.sensitive_fields("again"), ["/data/list"]);
+    assert!(graph.sensitive_fields("other").is_empty());
 }

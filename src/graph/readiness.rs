@@ -1,0 +1,75 @@
+//! Whether live objects are ready, and what they say when they are not.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::NodeState;
+use super::evaluate::Stop;
+use super::node::Node;
+use super::resolve::Variables;
+use crate::api::{Condition, ConditionStatus, Object, condition_types, conditions_of, find_condition};
+use crate::cel::EvalError;
+
+/// Whether the live objects are ready by the node's own conditions.
+pub(super) fn readiness(node: &Node, live: &[Arc<Object>], values: &[Value]) -> Result<(), Stop> {
+    for (object, value) in live.iter().zip(values) {
+        let named = if node.is_collection() { format!("`{}` ", object.metadata.name) } else { String::new() };
+        if object.is_terminating() {
+            return Err(Stop::new(NodeState::Applied, format!("{named}is being deleted")));
+        }
+        if let Some(message) = stale(object) {
+            return Err(Stop::new(NodeState::Applied, format!("{named}{message}")));
+        }
+        let mut variables = Variables::default();
+        let name = if node.is_collection() { "each" } else { node.id.as_str() };
+        variables.bind(name, value, &node.object_type);
+        for condition in &node.ready_when {
+            let source = condition.source().trim();
+            let trouble =
+                || trouble(object.status()).map(|trouble| format!(" ({trouble})")).unwrap_or_default();
+            match variables.holds(condition) {
+                Ok(true) => {}
+                Ok(false) | Err(EvalError::Pending(_)) => {
+                    let message = format!("{named}waits until `{source}`{}", trouble());
+                    return Err(Stop::new(NodeState::Applied, message));
+                }
+                Err(EvalError::Fatal(what)) => {
+                    return Err(Stop::new(NodeState::Failed, format!("{named}readyWhen `{source}`: {what}")));
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What a status says about trouble: ACK's conditions first, then kro's.
+pub(super) fn trouble(status: &Value) -> Option<String> {
+    let says = |type_: &str, status_: ConditionStatus| {
+        find_condition(status, type_)
+            .filter(|condition| condition.status == status_)
+            .and_then(|condition| condition.message.or(condition.reason))
+            .filter(|message| !message.is_empty())
+            .map(|message| format!("{type_}: {message}"))
+    };
+    says(condition_types::TERMINAL, ConditionStatus::True)
+        .or_else(|| says(condition_types::RECOVERABLE, ConditionStatus::True))
+        .or_else(|| says(condition_types::RESOURCES_READY, ConditionStatus::False))
+        .or_else(|| says(condition_types::READY, ConditionStatus::False))
+        .or_else(|| says(condition_types::RESOURCE_SYNCED, ConditionStatus::False))
+}
+
+/// A status that speaks of an older spec says nothing about this one.
+fn stale(object: &Object) -> Option<String> {
+    let generation = object.metadata.generation;
+    let judged = |condition: &Condition| {
+        matches!(condition.type_.as_str(), condition_types::READY | condition_types::RESOURCE_SYNCED)
+    };
+    let observed = conditions_of(object.status())
+        .iter()
+        .filter(|condition| judged(condition))
+        .filter_map(|condition| condition.observed_generation)
+        .max()?;
+    (observed < generation)
+        .then(|| format!("has changed: its status is of generation {observed}, the object of {generation}"))
+}

@@ -22,6 +22,7 @@ mod eks;
 mod faults;
 mod iam;
 mod journal;
+mod kms;
 mod limits;
 mod operations;
 mod record;
@@ -550,6 +551,7 @@ fn operations(service: Service) -> &'static [Operation] {
         Service::Iam => iam::OPERATIONS,
         Service::Sts => sts::OPERATIONS,
         Service::Eks => eks::OPERATIONS,
+        Service::Kms => kms::OPERATIONS,
     }
 }
 
@@ -559,6 +561,7 @@ fn dispatch(world: &mut World, call: &Call) -> Answer {
         Service::Iam => iam::dispatch(world, call),
         Service::Sts => sts::dispatch(world, call),
         Service::Eks => eks::dispatch(world, call),
+        Service::Kms => kms::dispatch(world, call),
     }
 }
 
@@ -581,7 +584,7 @@ fn bad_credentials(service: Service) -> ApiError {
             ApiError::new(401, "AuthFailure", "AWS was not able to validate the provided access credentials")
         }
         Service::Iam | Service::Sts => ApiError::new(403, "InvalidClientTokenId", message),
-        Service::Eks => ApiError::new(403, "UnrecognizedClientException", message),
+        Service::Eks | Service::Kms => ApiError::new(403, "UnrecognizedClientException", message),
     }
 }
 
@@ -590,7 +593,7 @@ fn expired_credentials(service: Service) -> ApiError {
     match service {
         Service::Ec2 => ApiError::new(400, "RequestExpired", "Request has expired."),
         Service::Iam | Service::Sts => ApiError::new(403, "ExpiredToken", message),
-        Service::Eks => ApiError::new(403, "ExpiredTokenException", message),
+        Service::Eks | Service::Kms => ApiError::new(403, "ExpiredTokenException", message),
     }
 }
 

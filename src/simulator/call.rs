@@ -18,6 +18,8 @@ pub enum Service {
     Sts,
     /// Amazon EKS.
     Eks,
+    /// AWS KMS.
+    Kms,
 }
 
 impl Service {
@@ -28,6 +30,7 @@ impl Service {
             Self::Iam => "iam",
             Self::Sts => "sts",
             Self::Eks => "eks",
+            Self::Kms => "kms",
         }
     }
 }

@@ -24,6 +24,8 @@ pub(crate) enum Span {
     InstanceStop,
     ClusterCreate,
     ClusterDelete,
+    /// How long a deleted cluster's network interfaces and security group stay.
+    ClusterRemains,
     ClusterConfigUpdate,
     ClusterVersionUpdate,
     NodegroupCreate,
@@ -57,6 +59,7 @@ impl Span {
             Self::InstanceStop => (30.0, 0.3),
             Self::ClusterCreate => (540.0, 0.2),
             Self::ClusterDelete => (240.0, 0.3),
+            Self::ClusterRemains => (120.0, 0.5),
             Self::ClusterConfigUpdate => (180.0, 0.3),
             Self::ClusterVersionUpdate => (600.0, 0.2),
             Self::NodegroupCreate => (150.0, 0.3),

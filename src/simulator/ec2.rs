@@ -1,5 +1,7 @@
 //! The simulated Amazon EC2: what a VPC is made of.
 
+mod facts;
+
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 

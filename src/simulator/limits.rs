@@ -124,7 +124,7 @@ impl Throttle {
 pub(crate) fn refusal(service: Service) -> ApiError {
     match service {
         Service::Ec2 => ApiError::new(503, "RequestLimitExceeded", "Request limit exceeded."),
-        Service::Eks => ApiError::new(429, "ThrottlingException", "Rate exceeded"),
+        Service::Eks | Service::Kms => ApiError::new(429, "ThrottlingException", "Rate exceeded"),
         Service::Iam | Service::Sts => ApiError::new(400, "Throttling", "Rate exceeded"),
     }
 }
@@ -143,8 +143,8 @@ fn rate(call: &Call, effect: Effect) -> (f64, f64) {
         }
         (Service::Ec2, _, Effect::Read) => (100.0, 20.0),
         (Service::Ec2, ..) => (50.0, 5.0),
-        (Service::Eks, _, Effect::Read) => (100.0, 20.0),
-        (Service::Eks, ..) => (40.0, 4.0),
+        (Service::Eks | Service::Kms, _, Effect::Read) => (100.0, 20.0),
+        (Service::Eks | Service::Kms, ..) => (40.0, 4.0),
         (Service::Iam, _, Effect::Read) => (100.0, 20.0),
         (Service::Iam, ..) => (50.0, 10.0),
         (Service::Sts, ..) => (600.0, 600.0),

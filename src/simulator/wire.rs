@@ -80,6 +80,7 @@ pub(crate) fn receive(request: &Request<Bytes>) -> Result<Received, (Service, Ap
                 })?;
             (operation.to_owned(), rest_parameters(request, labels).map_err(refuse)?)
         }
+        Service::Kms => json_call(request).map_err(refuse)?,
         Service::Ec2 | Service::Iam | Service::Sts => query::parameters(service, form).ok_or_else(|| {
             refuse(ApiError::bad("MissingAction", "The request must contain the parameter Action"))
         })?,
@@ -108,6 +109,7 @@ fn service_of_scope(name: &str) -> Option<Service> {
         "iam" => Some(Service::Iam),
         "sts" => Some(Service::Sts),
         "eks" => Some(Service::Eks),
+        "kms" => Some(Service::Kms),
         _ => None,
     }
 }
@@ -141,7 +143,7 @@ fn incomplete_signature(service: Service) -> ApiError {
             "IncompleteSignature",
             "The Authorization header is not a complete AWS Signature Version 4",
         ),
-        Service::Eks => ApiError::new(
+        Service::Eks | Service::Kms => ApiError::new(
             403,
             "IncompleteSignatureException",
             "The Authorization header is not a complete AWS Signature Version 4",
@@ -157,9 +159,19 @@ fn unsigned(service: Service) -> ApiError {
         Service::Iam | Service::Sts => {
             ApiError::new(403, "MissingAuthenticationToken", "Request is missing Authentication Token")
         }
-        Service::Eks => {
+        Service::Eks | Service::Kms => {
             ApiError::new(403, "MissingAuthenticationTokenException", "Missing Authentication Token")
         }
+    }
+}
+
+/// JSON 1.1: the operation stands in a header, `TrentService.CreateKey`, and the parameters are the body.
+fn json_call(request: &Request<Bytes>) -> Result<(String, Value), ApiError> {
+    let target = text_header(request.headers(), "x-amz-target").unwrap_or_default();
+    let operation = target.strip_prefix("TrentService.").unwrap_or_default().to_owned();
+    match serde_json::from_slice(request.body()) {
+        Ok(parameters @ Value::Object(_)) => Ok((operation, parameters)),
+        _ => Err(ApiError::bad("SerializationException", "the body is not a JSON object")),
     }
 }
 
@@ -196,16 +208,23 @@ pub(crate) fn render(
     answer: &Answer,
 ) -> Response<Bytes> {
     let (status, body) = match (service, answer) {
-        (Service::Eks, Ok(value)) => (200, value.to_string()),
-        (Service::Eks, Err(error)) => {
+        (Service::Eks | Service::Kms, Ok(value)) => (200, value.to_string()),
+        (Service::Eks | Service::Kms, Err(error)) => {
             let mut members = error.fields.clone();
+            if service == Service::Kms {
+                members.insert("__type".into(), Value::String(error.code.clone()));
+            }
             members.insert("message".into(), Value::String(error.message.clone()));
             (error.status, Value::Object(members).to_string())
         }
         (_, Ok(value)) => (200, xml::answer(service, operation, request_id, value)),
         (_, Err(error)) => (error.status, xml::error(service, request_id, error)),
     };
-    let content = if service == Service::Eks { "application/json" } else { "text/xml;charset=UTF-8" };
+    let content = match service {
+        Service::Eks => "application/json",
+        Service::Kms => "application/x-amz-json-1.1",
+        Service::Ec2 | Service::Iam | Service::Sts => "text/xml;charset=UTF-8",
+    };
     let mut response = Response::new(Bytes::from(body));
     *response.status_mut() =
         http::StatusCode::from_u16(status).unwrap_or(http::StatusCode::INTERNAL_SERVER_ERROR);

@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 use super::call::Call;
 use super::durations::Durations;
 use super::limits::Quotas;
-use super::{ec2, eks, iam};
+use super::{ec2, eks, iam, kms};
 use crate::api::{AccountId, Region};
 
 /// The simulated AWS at one moment.
@@ -55,6 +55,9 @@ pub(crate) struct Regional {
     pub ec2: ec2::State,
     /// Amazon EKS.
     pub eks: eks::State,
+    /// AWS KMS.
+    #[serde(default)]
+    pub kms: kms::State,
 }
 
 /// Credentials that IAM or STS gave out.
@@ -82,6 +85,8 @@ pub(crate) struct Scope<'a> {
     pub ec2: &'a mut ec2::State,
     /// EKS in the call's Region.
     pub eks: &'a mut eks::State,
+    /// KMS in the call's Region.
+    pub kms: &'a mut kms::State,
 }
 
 impl World {
@@ -95,6 +100,7 @@ impl World {
             iam: &mut account.iam,
             ec2: &mut regional.ec2,
             eks: &mut regional.eks,
+            kms: &mut regional.kms,
         }
     }
 

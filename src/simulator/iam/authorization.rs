@@ -69,7 +69,7 @@ fn refusal(call: &Call, decision: Decision) -> ApiError {
             "UnauthorizedOperation",
             format!("You are not authorized to perform this operation. {message}"),
         ),
-        Service::Eks => ApiError::new(403, "AccessDeniedException", message),
+        Service::Eks | Service::Kms => ApiError::new(403, "AccessDeniedException", message),
         Service::Iam | Service::Sts => ApiError::new(403, "AccessDenied", message),
     }
 }

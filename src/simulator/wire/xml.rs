@@ -48,7 +48,7 @@ fn namespace(service: Service) -> &'static str {
     match service {
         Service::Ec2 => "http://ec2.amazonaws.com/doc/2016-11-15/",
         Service::Sts => "https://sts.amazonaws.com/doc/2011-06-15/",
-        Service::Iam | Service::Eks => "https://iam.amazonaws.com/doc/2010-05-08/",
+        Service::Iam | Service::Eks | Service::Kms => "https://iam.amazonaws.com/doc/2010-05-08/",
     }
 }
 

@@ -4,6 +4,7 @@ mod error;
 mod session;
 mod sessions;
 pub mod token;
+mod watch;
 
 pub use error::{AwsError, Dependency, ErrorClass};
 pub use session::Session;

@@ -1,5 +1,6 @@
 //! One set of clients: one account, one Region, one role.
 
+use super::watch::CredentialsWatch;
 use crate::api::{AccountId, Arn, Region};
 
 /// Clients for one account and Region, with the credentials of one role.
@@ -22,13 +23,27 @@ impl Session {
         region: Region,
         role: Option<Arn>,
     ) -> Self {
+        Self::watched(config, account, region, role, &CredentialsWatch::default())
+    }
+
+    /// The same, with a watch over the credentials.
+    pub(super) fn watched(
+        config: &aws_config::SdkConfig,
+        account: AccountId,
+        region: Region,
+        role: Option<Arn>,
+        watch: &CredentialsWatch,
+    ) -> Self {
+        let ec2 = aws_sdk_ec2::config::Builder::from(config).interceptor(watch.clone()).build();
+        let eks = aws_sdk_eks::config::Builder::from(config).interceptor(watch.clone()).build();
+        let iam = aws_sdk_iam::config::Builder::from(config).interceptor(watch.clone()).build();
         Self {
             account,
             region,
             role,
-            ec2: aws_sdk_ec2::Client::new(config),
-            eks: aws_sdk_eks::Client::new(config),
-            iam: aws_sdk_iam::Client::new(config),
+            ec2: aws_sdk_ec2::Client::from_conf(ec2),
+            eks: aws_sdk_eks::Client::from_conf(eks),
+            iam: aws_sdk_iam::Client::from_conf(iam),
         }
     }
 

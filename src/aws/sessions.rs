@@ -3,6 +3,7 @@
 //! A session is handed out only after AWS has said which account its credentials belong to (decisions 12),
 //! and is meant for one reconciliation: ask again for the next. Credentials of assumed roles are renewed
 //! here, by the injected clock, before they run out; those of the daemon itself are the SDK's business.
+//! Credentials that AWS refuses are dropped by themselves: the next session that is asked for has new ones.
 
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -19,14 +20,15 @@ use aws_smithy_runtime_api::client::http::SharedHttpClient;
 use jiff::Timestamp;
 use tokio::sync::OnceCell;
 
+use super::watch::{CredentialsWatch, credentials_ended};
 use super::{AwsError, ErrorClass, Session};
 use crate::api::{AccountId, Arn, CommitId, Region};
 use crate::clock::Clock;
 
-/// How long an assumed session lasts: what AWS allows for every role, chained ones included.
-const LIFETIME: Duration = Duration::from_secs(3600);
-/// How long before its end a session is replaced.
-const MARGIN: Duration = Duration::from_secs(600);
+/// How many seconds an assumed session lasts: what AWS allows for every role, chained ones included.
+const LIFETIME_SECONDS: i32 = 3600;
+/// When a session is replaced: ten minutes before its end, more than any reconciliation takes.
+const RENEW_AFTER: Duration = Duration::from_secs(3000);
 /// How many sessions for changes are kept. A commit touches one role per account, and commits end.
 const CHANGE_SESSIONS: usize = 256;
 
@@ -115,6 +117,7 @@ struct Identity {
     credentials: SharedCredentialsProvider,
     account: AccountId,
     renew_at: Option<Timestamp>,
+    watch: CredentialsWatch,
     sessions: BTreeMap<Region, Session>,
 }
 
@@ -163,7 +166,7 @@ impl Sessions {
         Work: Future<Output = Result<T, AwsError>>,
     {
         match work(self.session(role, region, purpose).await?).await {
-            Err(error) if credentials_ended(&error) => {
+            Err(error) if credentials_ended(&error.code) => {
                 tracing::info!(code = %error.code, ?role, "credentials have ended, taking new ones");
                 self.forget(role, purpose);
                 work(self.session(role, region, purpose).await?).await
@@ -189,10 +192,10 @@ impl Sessions {
         let slot = self.slot(role, purpose);
         // Held over the calls to STS: a hundred reconciliations that start together assume a role once.
         let mut identity = slot.identity.lock().await;
-        let due = identity.as_ref().and_then(|identity| identity.renew_at);
-        if due.is_some_and(|due| self.clock.now() >= due) {
-            *identity = None;
-        }
+        let over = |identity: &mut Identity| {
+            identity.watch.ended() || identity.renew_at.is_some_and(|due| self.clock.now() >= due)
+        };
+        identity.take_if(over);
         let identity = match &mut *identity {
             Some(identity) => identity,
             empty => empty.insert(self.identify(role, region, purpose).await?),
@@ -205,7 +208,8 @@ impl Sessions {
             RoleChoice::Own => None,
             RoleChoice::Assume { arn, .. } => Some(arn.clone()),
         };
-        let session = Session::new(&config, identity.account.clone(), region.clone(), arn);
+        let session =
+            Session::watched(&config, identity.account.clone(), region.clone(), arn, &identity.watch);
         identity.sessions.insert(region.clone(), session.clone());
         Ok(session)
     }
@@ -251,7 +255,7 @@ impl Sessions {
                 let credentials =
                     self.assume(base, region, arn, external_id.as_deref(), &purpose.session_name()).await?;
                 // By span and not by AWS's stamp: the clock may run faster than the one AWS stamps with.
-                let renew_at = asked_at.checked_add(LIFETIME - MARGIN).unwrap_or(Timestamp::MAX);
+                let renew_at = asked_at.checked_add(RENEW_AFTER).unwrap_or(Timestamp::MAX);
                 (SharedCredentialsProvider::new(credentials), arn.account(), Some(renew_at))
             }
         };
@@ -267,7 +271,8 @@ impl Sessions {
                 request_id: None,
             });
         }
-        Ok(Identity { credentials, account, renew_at, sessions: BTreeMap::new() })
+        let (watch, sessions) = (CredentialsWatch::default(), BTreeMap::new());
+        Ok(Identity { credentials, account, renew_at, watch, sessions })
     }
 
     async fn assume(
@@ -282,7 +287,7 @@ impl Sessions {
             .assume_role()
             .role_arn(role.as_str())
             .role_session_name(name)
-            .duration_seconds(i32::try_from(LIFETIME.as_secs()).unwrap_or(i32::MAX))
+            .duration_seconds(LIFETIME_SECONDS)
             .set_external_id(external_id.map(str::to_owned))
             .send()
             .await
@@ -356,19 +361,6 @@ impl Sessions {
 fn https() -> SharedHttpClient {
     use aws_smithy_http_client::tls::{Provider, rustls_provider::CryptoMode};
     aws_smithy_http_client::Builder::new().tls_provider(Provider::Rustls(CryptoMode::AwsLc)).build_https()
-}
-
-/// Whether AWS refuses the credentials because their time is over or they were revoked.
-fn credentials_ended(error: &AwsError) -> bool {
-    matches!(
-        error.code.as_str(),
-        "ExpiredToken"
-            | "ExpiredTokenException"
-            | "RequestExpired"
-            | "InvalidClientTokenId"
-            | "InvalidToken"
-            | "UnrecognizedClientException"
-    )
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Manager, ec2};
+use super::{Manager, ec2, iam};
 
 /// All managers.
 pub fn all() -> Vec<Arc<dyn Manager>> {
@@ -14,5 +14,7 @@ pub fn all() -> Vec<Arc<dyn Manager>> {
         Arc::new(ec2::SecurityGroup),
         Arc::new(ec2::Subnet),
         Arc::new(ec2::Vpc),
+        Arc::new(iam::policy::PolicyManager),
+        Arc::new(iam::role::RoleManager),
     ]
 }

@@ -20,6 +20,13 @@ impl HttpConnector for Sts {
         let form: BTreeMap<String, String> =
             serde_urlencoded::from_bytes(request.body().bytes().unwrap_or_default()).unwrap();
         let account = self.account.unwrap_or("111122223333");
+        if form["Action"] == "DescribeVpcs" {
+            let body = "<Response><Errors><Error><Code>RequestExpired</Code><Message>over</Message></Error></Errors></Response>";
+            return HttpConnectorFuture::ready(Ok(HttpResponse::new(
+                400.try_into().unwrap(),
+                SdkBody::from(body),
+            )));
+        }
         let body = match form["Action"].as_str() {
             "AssumeRole" => "<AssumeRoleResponse><AssumeRoleResult><Credentials><AccessKeyId>ASIA1</AccessKeyId>\
                  <SecretAccessKey>s</SecretAccessKey><SessionToken>t</SessionToken>\
@@ -139,6 +146,18 @@ async fn ended_credentials_are_replaced_once() {
     };
     sessions.with(&role(), &region("eu-central-1"), &Purpose::Read, work).await.unwrap_err();
     assert_eq!(*tries.lock().unwrap(), 2);
+    assert_eq!(sts.asked("AssumeRole").len(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn credentials_that_a_service_refuses_are_not_handed_out_again() {
+    let sts = Sts::default();
+    let sessions = sts.sessions();
+    let session = sessions.read(&role(), &region("eu-central-1")).await.unwrap();
+    session.ec2().describe_vpcs().send().await.unwrap_err();
+    sessions.read(&role(), &region("eu-west-1")).await.unwrap();
+    assert_eq!(sts.asked("AssumeRole").len(), 2);
+    sessions.read(&role(), &region("eu-central-1")).await.unwrap();
     assert_eq!(sts.asked("AssumeRole").len(), 2);
 }
 

@@ -349,7 +349,8 @@ impl Manager for Vpc {
             return Ok(None);
         };
         let spec: VpcSpec = super::known(&desired.spec);
-        match extras(aws, vpc.vpc_id().unwrap_or_default(), &spec).await {
+        // Boxed: four calls at once are a large future.
+        match Box::pin(extras(aws, vpc.vpc_id().unwrap_or_default(), &spec)).await {
             Ok(extras) => Ok(Some(read(desired, &vpc, extras))),
             // Deleted between the two calls.
             Err(error) if error.is_not_found() => Ok(None),

@@ -177,12 +177,7 @@ impl Source for DirectorySource {
     }
 
     /// A directory has no history.
-    async fn history(
-        &self,
-        _from: &CommitId,
-        _path: &str,
-        _limit: usize,
-    ) -> Result<Vec<FileVersion>, SourceError> {
+    async fn history(&self, _from: &CommitId, _path: &str, _limit: usize) -> Result<Vec<FileVersion>, SourceError> {
         Ok(Vec::new())
     }
 

@@ -1,7 +1,5 @@
 //! The simulated Amazon EC2: what a VPC is made of.
 
-mod facts;
-
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 

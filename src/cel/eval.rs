@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use ::cel::common::types::{
-    CelBool, CelBytes, CelDouble, CelDuration, CelInt, CelList, CelMap, CelMapKey, CelNull, CelOptional, CelString,
-    CelTimestamp, CelType, CelUInt,
+    CelBool, CelBytes, CelDouble, CelDuration, CelInt, CelList, CelMap, CelMapKey, CelNull, CelOptional,
+    CelString, CelTimestamp, CelType, CelUInt,
 };
 use ::cel::common::value::Val;
 use ::cel::{Context, ExecutionError, Value as CelValue};
@@ -35,9 +35,13 @@ pub(super) fn evaluate(expression: &Expression, bindings: &Bindings<'_>) -> Resu
 fn classify(error: &ExecutionError) -> EvalError {
     match error {
         ExecutionError::NoSuchKey(key) => EvalError::Pending(format!("no such key: {key}")),
-        ExecutionError::IndexOutOfBounds(index) => EvalError::Pending(format!("index out of bounds: {index:?}")),
+        ExecutionError::IndexOutOfBounds(index) => {
+            EvalError::Pending(format!("index out of bounds: {index:?}"))
+        }
         ExecutionError::UndeclaredReference(name) => EvalError::Pending(format!("`{name}` has no value yet")),
-        ExecutionError::FunctionError { function, message } => EvalError::Fatal(format!("{function}: {message}")),
+        ExecutionError::FunctionError { function, message } => {
+            EvalError::Fatal(format!("{function}: {message}"))
+        }
         other => EvalError::Fatal(other.to_string()),
     }
 }
@@ -53,8 +57,12 @@ pub(super) fn to_cel<'v>(value: &'v Value, type_: &Type) -> Boxed<'v> {
             Ok(bytes) => Box::new(CelBytes::from(bytes)),
             Err(_) => Box::new(CelString::from(text.as_str())),
         },
-        (Value::String(text), Type::Timestamp) => timestamp(text).unwrap_or_else(|| Box::new(CelString::from(text.as_str()))),
-        (Value::String(text), Type::Duration) => duration(text).unwrap_or_else(|| Box::new(CelString::from(text.as_str()))),
+        (Value::String(text), Type::Timestamp) => {
+            timestamp(text).unwrap_or_else(|| Box::new(CelString::from(text.as_str())))
+        }
+        (Value::String(text), Type::Duration) => {
+            duration(text).unwrap_or_else(|| Box::new(CelString::from(text.as_str())))
+        }
         (Value::String(text), _) => Box::new(CelString::from(text.as_str())),
         (Value::Array(items), type_) => {
             let of = if let Type::List(of) = type_ { of.as_ref() } else { &Type::Dyn };
@@ -120,13 +128,18 @@ fn duration<'v>(text: &str) -> Option<Boxed<'v>> {
     while !rest.is_empty() && rest != "0" {
         let digits = rest.find(|c: char| !c.is_ascii_digit() && c != '.')?;
         let (number, unit) = rest.split_at(digits);
-        let units = [("ns", 1.0), ("us", 1e3), ("µs", 1e3), ("ms", 1e6), ("s", 1e9), ("m", 6e10), ("h", 3.6e12)];
-        let (word, scale) = units.into_iter().filter(|(word, _)| unit.starts_with(word)).max_by_key(|(word, _)| word.len())?;
+        let units =
+            [("ns", 1.0), ("us", 1e3), ("µs", 1e3), ("ms", 1e6), ("s", 1e9), ("m", 6e10), ("h", 3.6e12)];
+        let (word, scale) = units
+            .into_iter()
+            .filter(|(word, _)| unit.starts_with(word))
+            .max_by_key(|(word, _)| word.len())?;
         nanos += number.parse::<f64>().ok()? * scale;
         rest = unit.strip_prefix(word)?;
     }
     let nanos = if negative { -nanos } else { nanos };
-    (nanos.abs() < 9.2e18).then(|| Box::new(CelDuration::from(chrono::Duration::nanoseconds(nanos as i64))) as Boxed<'v>)
+    (nanos.abs() < 9.2e18)
+        .then(|| Box::new(CelDuration::from(chrono::Duration::nanoseconds(nanos as i64))) as Boxed<'v>)
 }
 
 /// Writes a value as JSON, or says why it cannot be.
@@ -168,7 +181,12 @@ pub(super) fn to_json(value: &(dyn Val + '_)) -> Result<Value, String> {
         return value.option().map_or(Ok(Value::Null), to_json);
     }
     if let Some(list) = value.downcast_ref::<CelList>() {
-        return list.inner().iter().map(|item| to_json(item.as_ref())).collect::<Result<Vec<_>, _>>().map(Value::Array);
+        return list
+            .inner()
+            .iter()
+            .map(|item| to_json(item.as_ref()))
+            .collect::<Result<Vec<_>, _>>()
+            .map(Value::Array);
     }
     if let Some(map) = value.downcast_ref::<CelMap>() {
         let mut entries: Vec<_> = map.inner().iter().collect();
@@ -193,7 +211,9 @@ fn double_to_json(double: f64) -> Result<Value, String> {
     if double.fract() == 0.0 && double.abs() < 9_007_199_254_740_992.0 {
         return Ok(json!(double as i64));
     }
-    Number::from_f64(double).map(Value::Number).ok_or_else(|| format!("{double} is not a number JSON can hold"))
+    Number::from_f64(double)
+        .map(Value::Number)
+        .ok_or_else(|| format!("{double} is not a number JSON can hold"))
 }
 
 /// Seconds with as many decimals as it takes, e.g. `5400s`, `0.25s`.

@@ -6,8 +6,8 @@
 use std::cmp::Ordering;
 
 use ::cel::common::types::{
-    CelBool, CelBytes, CelDouble, CelInt, CelList, CelMap, CelMapKey, CelString, DYN_TYPE, Kind, INT_TYPE, LIST_TYPE, MAP_TYPE,
-    STRING_TYPE,
+    CelBool, CelBytes, CelDouble, CelInt, CelList, CelMap, CelMapKey, CelString, DYN_TYPE, INT_TYPE, Kind,
+    LIST_TYPE, MAP_TYPE, STRING_TYPE,
 };
 use ::cel::common::value::{CowVal, Val};
 use ::cel::{DeclarationError, Env, ExecutionError, extensions};
@@ -34,8 +34,18 @@ fn register(env: &mut Env) -> Result<(), DeclarationError> {
     env.add_extension(extensions::lists)?;
     env.add_extension(extensions::encoders)?;
     env.add_overload(ORDERED, "ordered", vec![DYN_TYPE], ordered)?;
-    env.add_overload("random.seededString", "random_seeded_string", vec![INT_TYPE, STRING_TYPE], seeded_string)?;
-    env.add_overload("random.seededInt", "random_seeded_int", vec![INT_TYPE, INT_TYPE, STRING_TYPE], seeded_int)?;
+    env.add_overload(
+        "random.seededString",
+        "random_seeded_string",
+        vec![INT_TYPE, STRING_TYPE],
+        seeded_string,
+    )?;
+    env.add_overload(
+        "random.seededInt",
+        "random_seeded_int",
+        vec![INT_TYPE, INT_TYPE, STRING_TYPE],
+        seeded_int,
+    )?;
     env.add_overload("hash.sha256", "hash_sha256", vec![STRING_TYPE], |args| {
         Ok(bytes(Sha256::digest(text("hash.sha256", &args, 0)?).to_vec()))
     })?;
@@ -48,20 +58,30 @@ fn register(env: &mut Env) -> Result<(), DeclarationError> {
     env.add_overload("json.marshal", "json_marshal", vec![DYN_TYPE], marshal)?;
     env.add_overload("json.unmarshal", "json_unmarshal", vec![STRING_TYPE], unmarshal)?;
     env.add_member_overload("merge", "map_merge", MAP_TYPE, vec![MAP_TYPE], |args| merge(args, false))?;
-    env.add_member_overload("deepMerge", "dyn_deep_merge", MAP_TYPE, vec![MAP_TYPE], |args| merge(args, true))?;
+    env.add_member_overload("deepMerge", "dyn_deep_merge", MAP_TYPE, vec![MAP_TYPE], |args| {
+        merge(args, true)
+    })?;
     let at = || vec![LIST_TYPE, INT_TYPE, DYN_TYPE];
     env.add_overload("lists.setAtIndex", "lists_set_at_index", at(), |args| edit("lists.setAtIndex", args))?;
-    env.add_overload("lists.insertAtIndex", "lists_insert_at_index", at(), |args| edit("lists.insertAtIndex", args))?;
+    env.add_overload("lists.insertAtIndex", "lists_insert_at_index", at(), |args| {
+        edit("lists.insertAtIndex", args)
+    })?;
     env.add_overload("lists.removeAtIndex", "lists_remove_at_index", vec![LIST_TYPE, INT_TYPE], |args| {
         edit("lists.removeAtIndex", args)
     })?;
     env.add_member_overload("first", "list_first", LIST_TYPE, vec![], |args| end_of(args, true))?;
     env.add_member_overload("last", "list_last", LIST_TYPE, vec![], |args| end_of(args, false))?;
     env.add_member_overload("sum", "list_sum", LIST_TYPE, vec![], sum)?;
-    env.add_member_overload("min", "list_min", LIST_TYPE, vec![], |args| extreme("min", args, Ordering::Less))?;
-    env.add_member_overload("max", "list_max", LIST_TYPE, vec![], |args| extreme("max", args, Ordering::Greater))?;
+    env.add_member_overload("min", "list_min", LIST_TYPE, vec![], |args| {
+        extreme("min", args, Ordering::Less)
+    })?;
+    env.add_member_overload("max", "list_max", LIST_TYPE, vec![], |args| {
+        extreme("max", args, Ordering::Greater)
+    })?;
     env.add_member_overload("isSorted", "list_is_sorted", LIST_TYPE, vec![], is_sorted)?;
-    env.add_member_overload("indexOf", "list_index_of", LIST_TYPE, vec![DYN_TYPE], |args| position("indexOf", args))?;
+    env.add_member_overload("indexOf", "list_index_of", LIST_TYPE, vec![DYN_TYPE], |args| {
+        position("indexOf", args)
+    })?;
     env.add_member_overload("lastIndexOf", "list_last_index_of", LIST_TYPE, vec![DYN_TYPE], |args| {
         position("lastIndexOf", args)
     })?;
@@ -73,21 +93,34 @@ fn failed(function: &str, message: impl ToString) -> ExecutionError {
 }
 
 /// The argument as the Rust type it was declared with.
-fn argument<'a, 'b, 'v>(function: &str, args: &'a Arguments<'b, 'v>, index: usize) -> Result<&'a (dyn Val + 'v), ExecutionError> {
+fn argument<'a, 'b, 'v>(
+    function: &str,
+    args: &'a Arguments<'b, 'v>,
+    index: usize,
+) -> Result<&'a (dyn Val + 'v), ExecutionError> {
     args.get(index).map(|value| value.as_ref()).ok_or_else(|| failed(function, "an argument is missing"))
 }
 
 fn text<'a>(function: &str, args: &'a Arguments<'_, '_>, index: usize) -> Result<&'a str, ExecutionError> {
     let value = argument(function, args, index)?;
-    value.downcast_ref::<CelString>().map(CelString::inner).ok_or_else(|| failed(function, "expected a string"))
+    value
+        .downcast_ref::<CelString>()
+        .map(CelString::inner)
+        .ok_or_else(|| failed(function, "expected a string"))
 }
 
 fn integer(function: &str, args: &Arguments<'_, '_>, index: usize) -> Result<i64, ExecutionError> {
     let value = argument(function, args, index)?;
-    value.downcast_ref::<CelInt>().map(|value| *value.inner()).ok_or_else(|| failed(function, "expected an int"))
+    value
+        .downcast_ref::<CelInt>()
+        .map(|value| *value.inner())
+        .ok_or_else(|| failed(function, "expected an int"))
 }
 
-fn items<'a, 'v>(function: &str, args: &'a Arguments<'_, 'v>) -> Result<&'a [Box<dyn Val + 'v>], ExecutionError> {
+fn items<'a, 'v>(
+    function: &str,
+    args: &'a Arguments<'_, 'v>,
+) -> Result<&'a [Box<dyn Val + 'v>], ExecutionError> {
     let value = argument(function, args, 0)?;
     value.downcast_ref::<CelList<'v>>().map(CelList::inner).ok_or_else(|| failed(function, "expected a list"))
 }
@@ -104,7 +137,9 @@ fn ordered<'b, 'v>(mut args: Arguments<'b, 'v>) -> Outcome<'b, 'v> {
     let map = value.downcast_ref::<CelMap<'v>>().ok_or_else(|| failed(ORDERED, "expected a map"))?;
     let mut keys: Vec<&CelMapKey<'v>> = map.inner().keys().collect();
     keys.sort();
-    Ok(CowVal::owned(CelList::from(keys.into_iter().map(|key| key.inner().clone_as_boxed()).collect::<Vec<_>>())))
+    Ok(CowVal::owned(CelList::from(
+        keys.into_iter().map(|key| key.inner().clone_as_boxed()).collect::<Vec<_>>(),
+    )))
 }
 
 /// kro's deterministic "random": characters picked by the SHA-256 of the seed, four bytes each, wrapping.
@@ -114,10 +149,8 @@ fn seeded_string<'b, 'v>(args: Arguments<'b, 'v>) -> Outcome<'b, 'v> {
     let length = usize::try_from(integer(NAME, &args, 0)?).ok().filter(|length| (1..=4096).contains(length));
     let length = length.ok_or_else(|| failed(NAME, "the length must be between 1 and 4096"))?;
     let digest = Sha256::digest(text(NAME, &args, 1)?);
-    let words: Vec<u32> = digest
-        .chunks_exact(4)
-        .filter_map(|chunk| chunk.try_into().ok().map(u32::from_be_bytes))
-        .collect();
+    let words: Vec<u32> =
+        digest.chunks_exact(4).filter_map(|chunk| chunk.try_into().ok().map(u32::from_be_bytes)).collect();
     let picked = words.iter().cycle().take(length).filter_map(|word| ALPHABET.get((word % 36) as usize));
     Ok(CowVal::owned(CelString::from(picked.map(|byte| char::from(*byte)).collect::<String>())))
 }
@@ -125,7 +158,8 @@ fn seeded_string<'b, 'v>(args: Arguments<'b, 'v>) -> Outcome<'b, 'v> {
 fn seeded_int<'b, 'v>(args: Arguments<'b, 'v>) -> Outcome<'b, 'v> {
     const NAME: &str = "random.seededInt";
     let (least, most) = (integer(NAME, &args, 0)?, integer(NAME, &args, 1)?);
-    let width = most.checked_sub(least).and_then(|width| u64::try_from(width).ok()).filter(|width| *width > 0);
+    let width =
+        most.checked_sub(least).and_then(|width| u64::try_from(width).ok()).filter(|width| *width > 0);
     let width = width.ok_or_else(|| failed(NAME, format!("min ({least}) must be less than max ({most})")))?;
     let digest = Sha256::digest(text(NAME, &args, 2)?);
     let head = digest.iter().take(8).fold(0_u64, |head, byte| (head << 8) | u64::from(*byte));
@@ -133,11 +167,13 @@ fn seeded_int<'b, 'v>(args: Arguments<'b, 'v>) -> Outcome<'b, 'v> {
 }
 
 fn fnv64a(text: &str) -> u64 {
-    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+    text.bytes()
+        .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
 fn marshal<'b, 'v>(args: Arguments<'b, 'v>) -> Outcome<'b, 'v> {
-    let value = to_json(argument("json.marshal", &args, 0)?).map_err(|message| failed("json.marshal", message))?;
+    let value =
+        to_json(argument("json.marshal", &args, 0)?).map_err(|message| failed("json.marshal", message))?;
     Ok(CowVal::owned(CelString::from(value.to_string())))
 }
 
@@ -154,7 +190,8 @@ fn as_doubles<'v>(value: &Value) -> Box<dyn Val + 'v> {
         Value::String(text) => Box::new(CelString::from(text.clone())),
         Value::Array(items) => Box::new(CelList::from(items.iter().map(as_doubles).collect::<Vec<_>>())),
         Value::Object(fields) => {
-            let entries = fields.iter().map(|(name, field)| (CelMapKey::from(name.clone()), as_doubles(field)));
+            let entries =
+                fields.iter().map(|(name, field)| (CelMapKey::from(name.clone()), as_doubles(field)));
             Box::new(CelMap::from(entries.collect::<std::collections::HashMap<_, _>>()))
         }
         Value::Null => Box::new(::cel::common::types::CelNull),
@@ -165,7 +202,9 @@ fn as_doubles<'v>(value: &Value) -> Box<dyn Val + 'v> {
 fn merge<'b, 'v>(args: Arguments<'b, 'v>, deep: bool) -> Outcome<'b, 'v> {
     let name = if deep { "deepMerge" } else { "merge" };
     let map = |index| -> Result<&CelMap<'v>, ExecutionError> {
-        argument(name, &args, index)?.downcast_ref::<CelMap<'v>>().ok_or_else(|| failed(name, "expected a map"))
+        argument(name, &args, index)?
+            .downcast_ref::<CelMap<'v>>()
+            .ok_or_else(|| failed(name, "expected a map"))
     };
     Ok(CowVal::owned(merged(map(0)?, map(1)?, deep)))
 }
@@ -175,7 +214,10 @@ fn merged<'v>(left: &CelMap<'v>, right: &CelMap<'v>, deep: bool) -> CelMap<'v> {
     let mut out: std::collections::HashMap<CelMapKey<'v>, Box<dyn Val + 'v>> =
         left.inner().iter().map(|(key, value)| (key.clone(), value.clone_as_boxed())).collect();
     for (key, value) in right.inner() {
-        let both = out.get(key).and_then(|value| value.downcast_ref::<CelMap<'v>>()).zip(value.downcast_ref::<CelMap<'v>>());
+        let both = out
+            .get(key)
+            .and_then(|value| value.downcast_ref::<CelMap<'v>>())
+            .zip(value.downcast_ref::<CelMap<'v>>());
         let value = match both {
             Some((left, right)) if deep => Box::new(merged(left, right, deep)),
             _ => value.clone_as_boxed(),
@@ -186,11 +228,13 @@ fn merged<'v>(left: &CelMap<'v>, right: &CelMap<'v>, deep: bool) -> CelMap<'v> {
 }
 
 fn edit<'b, 'v>(name: &str, args: Arguments<'b, 'v>) -> Outcome<'b, 'v> {
-    let mut list: Vec<Box<dyn Val + 'v>> = items(name, &args)?.iter().map(|item| item.clone_as_boxed()).collect();
+    let mut list: Vec<Box<dyn Val + 'v>> =
+        items(name, &args)?.iter().map(|item| item.clone_as_boxed()).collect();
     let index = integer(name, &args, 1)?;
     let limit = if name == "lists.insertAtIndex" { list.len() + 1 } else { list.len() };
     let at = usize::try_from(index).ok().filter(|at| *at < limit);
-    let at = at.ok_or_else(|| failed(name, format!("index {index} is outside the list of {} items", list.len())))?;
+    let at =
+        at.ok_or_else(|| failed(name, format!("index {index} is outside the list of {} items", list.len())))?;
     match name {
         "lists.removeAtIndex" => drop(list.remove(at)),
         "lists.insertAtIndex" => list.insert(at, argument(name, &args, 2)?.clone_as_boxed()),
@@ -250,6 +294,10 @@ fn sum<'b, 'v>(args: Arguments<'b, 'v>) -> Outcome<'b, 'v> {
 fn position<'b, 'v>(name: &str, args: Arguments<'b, 'v>) -> Outcome<'b, 'v> {
     let wanted = argument(name, &args, 1)?;
     let mut list = items(name, &args)?.iter();
-    let found = if name == "indexOf" { list.position(|item| item.equals(wanted)) } else { list.rposition(|item| item.equals(wanted)) };
+    let found = if name == "indexOf" {
+        list.position(|item| item.equals(wanted))
+    } else {
+        list.rposition(|item| item.equals(wanted))
+    };
     Ok(CowVal::owned(CelInt::from(found.map_or(-1, |at| at as i64))))
 }

@@ -33,7 +33,8 @@ impl Parsed {
 }
 
 /// The environment every expression is parsed and evaluated in.
-pub(super) static ENVIRONMENT: LazyLock<std::sync::Arc<Env>> = LazyLock::new(|| std::sync::Arc::new(library::environment()));
+pub(super) static ENVIRONMENT: LazyLock<std::sync::Arc<Env>> =
+    LazyLock::new(|| std::sync::Arc::new(library::environment()));
 
 /// Runs a recursive walk with a stack that suffices for every expression within the limits.
 ///
@@ -60,10 +61,10 @@ pub(super) fn parse(source: &str) -> Result<Parsed, CompileError> {
                 Some(id) => Err(CompileError::new(parsed.offset(id), "the expression is nested too deeply")),
             }
         }
-        Err(errors) => Err(errors
-            .errors
-            .first()
-            .map_or_else(|| CompileError::new(0, "the expression cannot be parsed"), |error| explain(source, error))),
+        Err(errors) => Err(errors.errors.first().map_or_else(
+            || CompileError::new(0, "the expression cannot be parsed"),
+            |error| explain(source, error),
+        )),
     }
 }
 
@@ -79,7 +80,10 @@ fn within_limits(source: &str) -> Result<(), CompileError> {
         tokens += usize::from(!c.is_whitespace() && !(word && in_word));
         in_word = word;
         if tokens > MAX_TOKENS {
-            return Err(CompileError::new(offset, format!("the expression has more than {MAX_TOKENS} words and signs")));
+            return Err(CompileError::new(
+                offset,
+                format!("the expression has more than {MAX_TOKENS} words and signs"),
+            ));
         }
     }
     Ok(())
@@ -88,7 +92,11 @@ fn within_limits(source: &str) -> Result<(), CompileError> {
 /// The parser's errors list every token it would have taken; the author needs the one that is wrong.
 fn explain(source: &str, error: &ParseError) -> CompileError {
     let (line, column) = error.pos;
-    let before: usize = source.split_inclusive('\n').take(usize::try_from(line - 1).unwrap_or(0)).map(|line| line.chars().count()).sum();
+    let before: usize = source
+        .split_inclusive('\n')
+        .take(usize::try_from(line - 1).unwrap_or(0))
+        .map(|line| line.chars().count())
+        .sum();
     let offset = before + usize::try_from(column - 1).unwrap_or(0);
     let length = source.chars().count();
     let message = error.msg.trim_start_matches("Syntax error: ");
@@ -96,9 +104,14 @@ fn explain(source: &str, error: &ParseError) -> CompileError {
         Some((unexpected, _)) => unexpected,
         None => message,
     };
-    let message = message.replace("'<EOF>'", "the end").replace("no viable alternative at input", "unexpected");
+    let message =
+        message.replace("'<EOF>'", "the end").replace("no viable alternative at input", "unexpected");
     let message = message.replace("mismatched input", "unexpected").replace("extraneous input", "unexpected");
-    let message = if message.is_empty() || message == "UNKNOWN" { "the expression is nested too deeply".to_owned() } else { message };
+    let message = if message.is_empty() || message == "UNKNOWN" {
+        "the expression is nested too deeply".to_owned()
+    } else {
+        message
+    };
     CompileError::new(offset.min(length), format!("syntax error: {message}"))
 }
 
@@ -124,7 +137,9 @@ fn children(expr: &Expr) -> Vec<&IdedExpr> {
         Expr::List(list) => list.elements.iter().collect(),
         Expr::Select(select) => vec![&select.operand],
         Expr::Map(map) => map.entries.iter().flat_map(|entry| entry_children(&entry.expr)).collect(),
-        Expr::Struct(structure) => structure.entries.iter().flat_map(|entry| entry_children(&entry.expr)).collect(),
+        Expr::Struct(structure) => {
+            structure.entries.iter().flat_map(|entry| entry_children(&entry.expr)).collect()
+        }
     }
 }
 

@@ -104,12 +104,14 @@ fn expression_length(text: &str, start: usize) -> Result<Option<usize>, Template
             Some(_) => {}
             None => match c {
                 '"' | '\'' => {
-                    let raw = matches!(previous, 'r' | 'R') && !(before_previous.is_alphanumeric() || before_previous == '_');
+                    let raw = matches!(previous, 'r' | 'R')
+                        && !(before_previous.is_alphanumeric() || before_previous == '_');
                     quote = Some(Quote { mark: c, raw, at: start + position });
                 }
                 '{' if previous == '$' => {
                     return Err(TemplateError {
-                        message: "nested expressions are not allowed unless inside string literals".to_owned(),
+                        message: "nested expressions are not allowed unless inside string literals"
+                            .to_owned(),
                         offset: start + position - 1,
                     });
                 }

@@ -89,7 +89,9 @@ impl Type {
             Some(SchemaType::Integer) => Self::Int,
             Some(SchemaType::Number) => Self::Double,
             Some(SchemaType::Boolean) => Self::Bool,
-            Some(SchemaType::Array) => Self::list(schema.items.as_deref().map_or(Self::Dyn, Self::from_schema)),
+            Some(SchemaType::Array) => {
+                Self::list(schema.items.as_deref().map_or(Self::Dyn, Self::from_schema))
+            }
             Some(SchemaType::Object) => Self::object_from_schema(schema),
             None if schema.properties.is_empty() && schema.additional_properties.is_none() => Self::Dyn,
             None => Self::object_from_schema(schema),
@@ -101,8 +103,11 @@ impl Type {
         if schema.properties.is_empty() && !schema.embedded_resource {
             return Self::string_map(values.unwrap_or(Self::Dyn));
         }
-        let mut fields: BTreeMap<String, Type> =
-            schema.properties.iter().map(|(name, property)| (name.clone(), Self::from_schema(property))).collect();
+        let mut fields: BTreeMap<String, Type> = schema
+            .properties
+            .iter()
+            .map(|(name, property)| (name.clone(), Self::from_schema(property)))
+            .collect();
         if schema.embedded_resource {
             fields.insert("metadata".to_owned(), OBJECT_META.clone());
             for name in ["apiVersion", "kind"] {
@@ -115,13 +120,20 @@ impl Type {
 
     /// The type of whole objects of a kind: what its schema says, with apiVersion, kind and the full metadata.
     pub fn of_object_kind(schema: &Schema) -> Self {
-        let mut fields: BTreeMap<String, Type> =
-            schema.properties.iter().map(|(name, property)| (name.clone(), Self::from_schema(property))).collect();
+        let mut fields: BTreeMap<String, Type> = schema
+            .properties
+            .iter()
+            .map(|(name, property)| (name.clone(), Self::from_schema(property)))
+            .collect();
         fields.insert("apiVersion".to_owned(), Self::String);
         fields.insert("kind".to_owned(), Self::String);
         fields.insert("metadata".to_owned(), OBJECT_META.clone());
         // A kind of which nothing is known, e.g. one that nobody manages.
-        let unknown = schema.preserve_unknown || schema.properties.keys().all(|name| matches!(name.as_str(), "apiVersion" | "kind" | "metadata"));
+        let unknown = schema.preserve_unknown
+            || schema
+                .properties
+                .keys()
+                .all(|name| matches!(name.as_str(), "apiVersion" | "kind" | "metadata"));
         let rest = unknown.then_some(Self::Dyn);
         Self::Object(Arc::new(ObjectType { fields, rest }))
     }
@@ -162,10 +174,22 @@ impl Type {
             (a, b) if a == b => Some(a.clone()),
             (Self::Dyn, _) | (_, Self::Dyn) => Some(Self::Dyn),
             // Null is a value of everything that can be absent.
-            (Self::Null, other @ (Self::Object(_) | Self::Map(..) | Self::Timestamp | Self::Duration | Self::Optional(_)))
-            | (other @ (Self::Object(_) | Self::Map(..) | Self::Timestamp | Self::Duration | Self::Optional(_)), Self::Null) => {
-                Some(other.clone())
-            }
+            (
+                Self::Null,
+                other @ (Self::Object(_)
+                | Self::Map(..)
+                | Self::Timestamp
+                | Self::Duration
+                | Self::Optional(_)),
+            )
+            | (
+                other @ (Self::Object(_)
+                | Self::Map(..)
+                | Self::Timestamp
+                | Self::Duration
+                | Self::Optional(_)),
+                Self::Null,
+            ) => Some(other.clone()),
             (Self::List(a), Self::List(b)) => Some(Self::list(a.join(b)?)),
             (Self::Optional(a), Self::Optional(b)) => Some(Self::optional(a.join(b)?)),
             (Self::Map(a, x), Self::Map(b, y)) => Some(Self::Map(Arc::new(a.join(b)?), Arc::new(x.join(y)?))),
@@ -247,7 +271,8 @@ fn fits(found: &Type, expected: &Type, path: &str) -> Result<(), String> {
         (Type::Optional(inner), _) => fits(inner, expected, path),
         (found, expected) if found == expected => Ok(()),
         // Written as text, which is what JSON has for them.
-        (Type::Timestamp | Type::Duration, Type::String) | (Type::String, Type::Timestamp | Type::Duration | Type::Bytes) => Ok(()),
+        (Type::Timestamp | Type::Duration, Type::String)
+        | (Type::String, Type::Timestamp | Type::Duration | Type::Bytes) => Ok(()),
         (Type::Uint, Type::Int) | (Type::Null, Type::Object(_) | Type::Map(..)) => Ok(()),
         (Type::List(found), Type::List(expected)) => fits(found, expected, &format!("{path}[]")),
         (Type::Map(_, found_value), Type::Map(key, expected_value)) => {
@@ -259,7 +284,12 @@ fn fits(found: &Type, expected: &Type, path: &str) -> Result<(), String> {
             for (name, type_) in &found.fields {
                 match expected.fields.get(name).or(expected.rest.as_ref()) {
                     Some(expected) => fits(type_, expected, &below(name))?,
-                    None => return Err(format!("field `{}` exists in the output but not in the expected type", below(name))),
+                    None => {
+                        return Err(format!(
+                            "field `{}` exists in the output but not in the expected type",
+                            below(name)
+                        ));
+                    }
                 }
             }
             Ok(())

@@ -177,7 +177,12 @@ impl Source for DirectorySource {
     }
 
     /// A directory has no history.
-    async fn history(&self, _from: &CommitId, _path: &str, _limit: usize) -> Result<Vec<FileVersion>, SourceError> {
+    async fn history(
+        &self,
+        _from: &CommitId,
+        _path: &str,
+        _limit: usize,
+    ) -> Result<Vec<FileVersion>, SourceError> {
         Ok(Vec::new())
     }
 

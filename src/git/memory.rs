@@ -89,7 +89,12 @@ impl Source for MemorySource {
         state.commits.last().cloned().ok_or_else(missing)
     }
 
-    async fn history(&self, from: &CommitId, path: &str, limit: usize) -> Result<Vec<FileVersion>, SourceError> {
+    async fn history(
+        &self,
+        from: &CommitId,
+        path: &str,
+        limit: usize,
+    ) -> Result<Vec<FileVersion>, SourceError> {
         let state = self.lock();
         let Some(position) = state.position(from) else { return Ok(Vec::new()) };
         let mut versions: Vec<FileVersion> = Vec::new();

@@ -138,7 +138,8 @@ impl Source for GitSource {
         }
         let stop = Arc::new(AtomicBool::new(false));
         let (answer, answered) = oneshot::channel();
-        let (mirror, hanging, stopped) = (Arc::clone(&self.mirror), Arc::clone(&self.hanging), Arc::clone(&stop));
+        let (mirror, hanging, stopped) =
+            (Arc::clone(&self.mirror), Arc::clone(&self.hanging), Arc::clone(&stop));
         hanging.fetch_add(1, Ordering::Relaxed);
         let fetch = move || {
             // The receiver is gone after the deadline.
@@ -158,7 +159,12 @@ impl Source for GitSource {
         }
     }
 
-    async fn history(&self, from: &CommitId, path: &str, limit: usize) -> Result<Vec<FileVersion>, SourceError> {
+    async fn history(
+        &self,
+        from: &CommitId,
+        path: &str,
+        limit: usize,
+    ) -> Result<Vec<FileVersion>, SourceError> {
         let (from, path) = (from.clone(), path.to_owned());
         self.on_mirror(move |mirror| mirror.history(&from, &path, limit)).await
     }
@@ -193,12 +199,19 @@ impl Mirror {
     }
 
     fn unreadable(&self, path: impl fmt::Display, error: &git2::Error) -> SourceError {
-        SourceError::Unreadable { path: format!("{path} in {}", self.remote), message: error.message().to_owned() }
+        SourceError::Unreadable {
+            path: format!("{path} in {}", self.remote),
+            message: error.message().to_owned(),
+        }
     }
 
     fn open(&self) -> Result<Repository, SourceError> {
         let path = &self.options.mirror;
-        let opened = if path.join("HEAD").exists() { Repository::open_bare(path) } else { Repository::init_bare(path) };
+        let opened = if path.join("HEAD").exists() {
+            Repository::open_bare(path)
+        } else {
+            Repository::init_bare(path)
+        };
         opened.map_err(|error| self.unreadable(path.display(), &error))
     }
 
@@ -224,7 +237,9 @@ impl Mirror {
         };
         drop(remote);
         let found = match (&self.options.reference, name) {
-            (Reference::Commit(id), _) => self.parse(id).ok().filter(|id| repository.find_commit(*id).is_ok()),
+            (Reference::Commit(id), _) => {
+                self.parse(id).ok().filter(|id| repository.find_commit(*id).is_ok())
+            }
             (_, Some(name)) => repository
                 .find_reference(&name)
                 .and_then(|reference| reference.peel_to_commit())
@@ -319,7 +334,8 @@ impl Mirror {
                 Err(error) => return Err(self.unreadable(&path, &error)),
             };
             if last != Some(entry) {
-                let content = entry.map(|(blob, mode)| self.blob(&repository, &path, blob, mode)).transpose()?;
+                let content =
+                    entry.map(|(blob, mode)| self.blob(&repository, &path, blob, mode)).transpose()?;
                 if let Some(content) = &content {
                     meter.count(content)?;
                 }
@@ -344,7 +360,13 @@ impl Mirror {
         repository.graph_descendant_of(id, ancestor).map_err(|error| self.unreadable(commit, &error))
     }
 
-    fn blob(&self, repository: &Repository, path: &str, id: Oid, mode: i32) -> Result<FileContent, SourceError> {
+    fn blob(
+        &self,
+        repository: &Repository,
+        path: &str,
+        id: Oid,
+        mode: i32,
+    ) -> Result<FileContent, SourceError> {
         let is_link = mode == i32::from(git2::FileMode::Link);
         if !is_link {
             // The header tells the size without unpacking the file.

@@ -117,16 +117,20 @@ pub(super) fn callbacks<'a>(
             return Err(git2::Error::from_str("the host refused the configured credentials"));
         }
         match credentials {
-            Credentials::Token { username, token } if allowed.contains(CredentialType::USER_PASS_PLAINTEXT) => {
+            Credentials::Token { username, token }
+                if allowed.contains(CredentialType::USER_PASS_PLAINTEXT) =>
+            {
                 Cred::userpass_plaintext(username, token.reveal())
             }
             Credentials::Ssh { key, passphrase, .. } if allowed.contains(CredentialType::SSH_KEY) => {
                 Cred::ssh_key(username.unwrap_or("git"), None, key, passphrase.as_ref().map(Secret::reveal))
             }
-            Credentials::None => Err(git2::Error::from_str("the host asks for credentials and none are configured")),
-            Credentials::Token { .. } | Credentials::Ssh { .. } => {
-                Err(git2::Error::from_str("the configured kind of credentials is not one that the host takes"))
+            Credentials::None => {
+                Err(git2::Error::from_str("the host asks for credentials and none are configured"))
             }
+            Credentials::Token { .. } | Credentials::Ssh { .. } => Err(git2::Error::from_str(
+                "the configured kind of credentials is not one that the host takes",
+            )),
         }
     });
     callbacks.certificate_check(move |certificate, host| {
@@ -145,9 +149,14 @@ pub(super) fn callbacks<'a>(
 }
 
 fn check_host(file: &Path, url: &str, host: &str, key: &[u8]) -> Result<(), String> {
-    let text = std::fs::read_to_string(file).map_err(|error| format!("cannot read {}: {error}", file.display()))?;
+    let text =
+        std::fs::read_to_string(file).map_err(|error| format!("cannot read {}: {error}", file.display()))?;
     let port = url.split_once("://").and_then(|(_, rest)| {
-        rest.split('/').next().unwrap_or_default().rsplit_once(':').and_then(|(_, port)| port.parse::<u16>().ok())
+        rest.split('/')
+            .next()
+            .unwrap_or_default()
+            .rsplit_once(':')
+            .and_then(|(_, port)| port.parse::<u16>().ok())
     });
     if is_known_host(&text, host, port, key) {
         Ok(())
@@ -173,7 +182,9 @@ pub(super) fn is_known_host(text: &str, host: &str, port: Option<u16>, key: &[u8
     for line in text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#')) {
         let mut words = line.split_whitespace().peekable();
         let marker = words.next_if(|word| word.starts_with('@'));
-        let (Some(hosts), Some(_), Some(listed)) = (words.next(), words.next(), words.next()) else { continue };
+        let (Some(hosts), Some(_), Some(listed)) = (words.next(), words.next(), words.next()) else {
+            continue;
+        };
         if listed != encoded || !hosts.split(',').any(|pattern| pattern == name) {
             continue;
         }

@@ -119,7 +119,11 @@ impl<'a> Pass<'a> {
                 result.objects = objects;
                 match self.observe(node, &result.objects) {
                     Ok(live) => live,
-                    Err(stop) => return stopped(result, stop),
+                    Err(stop) => {
+                        // What belongs to another instance is not overwritten.
+                        result.objects.clear();
+                        return stopped(result, stop);
+                    }
                 }
             }
             Ok(Found::Live(live)) => live,
@@ -175,7 +179,6 @@ impl<'a> Pass<'a> {
                     // Nothing but a new spec can change what an instance says: waiting would never end.
                     if stop.waits_for.is_empty() && stop.state == NodeState::Pending {
                         stop.state = NodeState::Failed;
-                        stop.message.push_str("; give the field a default or test it with `has()`");
                     }
                     return Err(stop);
                 }
@@ -228,6 +231,9 @@ impl<'a> Pass<'a> {
                 for blocker in blockers {
                     message.push_str("; ");
                     message.push_str(&blocker);
+                }
+                if waits_for.is_empty() {
+                    message.push_str("; give the field a default, or make it optional: `.?`");
                 }
                 Stop { state: NodeState::Pending, message, waits_for }
             }

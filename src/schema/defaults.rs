@@ -34,7 +34,8 @@ pub fn apply_defaults(schema: &Schema, value: &mut Value) {
                         .filter(|(name, field)| !schema.properties.contains_key(*name) && field.is_null())
                         .for_each(|(_, field)| *field = default.clone());
                 }
-                for (_, field) in fields.iter_mut().filter(|(name, _)| !schema.properties.contains_key(*name)) {
+                for (_, field) in fields.iter_mut().filter(|(name, _)| !schema.properties.contains_key(*name))
+                {
                     apply_defaults(values, field);
                 }
             }
@@ -67,7 +68,9 @@ fn prune_at(schema: &Schema, value: &mut Value, pointer: &str, root: bool, prune
     match value {
         Value::Object(fields) => {
             // Every object has these, whether its schema says so or not.
-            let implied = |name: &str| (root || schema.embedded_resource) && matches!(name, "apiVersion" | "kind" | "metadata");
+            let implied = |name: &str| {
+                (root || schema.embedded_resource) && matches!(name, "apiVersion" | "kind" | "metadata")
+            };
             let keeps_all = schema.preserve_unknown || schema.is_anything();
             let unknown: Vec<String> = fields
                 .keys()
@@ -118,7 +121,10 @@ mod tests {
         }}));
         for (given, expected) in [
             (json!({}), json!({"size": 3, "vpc": {"create": true}, "note": "n"})),
-            (json!({"size": null, "note": null, "plain": null}), json!({"size": 3, "vpc": {"create": true}, "note": null})),
+            (
+                json!({"size": null, "note": null, "plain": null}),
+                json!({"size": 3, "vpc": {"create": true}, "note": null}),
+            ),
             (
                 json!({"size": 1, "vpc": {"create": false}, "free": {}, "note": ""}),
                 json!({"size": 1, "vpc": {"create": false}, "free": {"a": "x"}, "note": ""}),

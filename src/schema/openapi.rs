@@ -66,17 +66,24 @@ impl Schema {
         if let Some(type_) = self.type_ {
             put("type", json!(type_.as_str()));
         }
-        for (key, text) in [("description", &self.description), ("pattern", &self.pattern), ("format", &self.format)] {
+        for (key, text) in
+            [("description", &self.description), ("pattern", &self.pattern), ("format", &self.format)]
+        {
             if let Some(text) = text {
                 put(key, json!(text));
             }
         }
         if !self.properties.is_empty() {
-            put("properties", self.properties.iter().map(|(name, schema)| (name.clone(), schema.to_openapi())).collect());
+            put(
+                "properties",
+                self.properties.iter().map(|(name, schema)| (name.clone(), schema.to_openapi())).collect(),
+            );
         }
-        for (key, schema) in
-            [("items", &self.items), ("additionalProperties", &self.additional_properties), ("not", &self.not)]
-        {
+        for (key, schema) in [
+            ("items", &self.items),
+            ("additionalProperties", &self.additional_properties),
+            ("not", &self.not),
+        ] {
             if let Some(schema) = schema {
                 put(key, schema.to_openapi());
             }
@@ -90,7 +97,9 @@ impl Schema {
         if !self.enum_.is_empty() {
             put("enum", json!(self.enum_));
         }
-        for (key, number) in [("minimum", self.minimum), ("maximum", self.maximum), ("multipleOf", self.multiple_of)] {
+        for (key, number) in
+            [("minimum", self.minimum), ("maximum", self.maximum), ("multipleOf", self.multiple_of)]
+        {
             if let Some(number) = number {
                 put(key, number_value(number));
             }
@@ -126,8 +135,11 @@ impl Schema {
             put("x-kubernetes-list-map-keys", json!(self.list_map_keys));
         }
         if !self.validations.is_empty() {
-            let rules: Vec<_> =
-                self.validations.iter().map(|rule| json!({"rule": rule.rule, "message": rule.message})).collect();
+            let rules: Vec<_> = self
+                .validations
+                .iter()
+                .map(|rule| json!({"rule": rule.rule, "message": rule.message}))
+                .collect();
             put("x-kubernetes-validations", json!(rules));
         }
         for (key, schemas) in [("allOf", &self.all_of), ("anyOf", &self.any_of), ("oneOf", &self.one_of)] {
@@ -165,9 +177,13 @@ impl Reader<'_> {
         };
         let mut schema = match source.get("$ref").and_then(Value::as_str) {
             Some(reference) => {
-                let target = reference.strip_prefix('#').and_then(|path| self.root.pointer(path)).ok_or_else(|| {
-                    SchemaError::DanglingReference { pointer: pointer.to_owned(), reference: reference.to_owned() }
-                })?;
+                let target = reference
+                    .strip_prefix('#')
+                    .and_then(|path| self.root.pointer(path))
+                    .ok_or_else(|| SchemaError::DanglingReference {
+                        pointer: pointer.to_owned(),
+                        reference: reference.to_owned(),
+                    })?;
                 self.read(target, pointer, depth + 1)?
             }
             None => Schema::default(),
@@ -193,7 +209,9 @@ impl Reader<'_> {
         match source.get("additionalProperties") {
             None | Some(Value::Bool(false)) => {}
             Some(Value::Bool(true)) => schema.preserve_unknown = true,
-            Some(values) => schema.additional_properties = Some(Box::new(child("additionalProperties", values)?)),
+            Some(values) => {
+                schema.additional_properties = Some(Box::new(child("additionalProperties", values)?))
+            }
         }
         if let Some(not) = source.get("not") {
             schema.not = Some(Box::new(child("not", not)?));
@@ -221,7 +239,8 @@ impl Reader<'_> {
         schema.preserve_unknown |= flag("x-kubernetes-preserve-unknown-fields");
         schema.int_or_string |= flag("x-kubernetes-int-or-string");
         schema.embedded_resource |= flag("x-kubernetes-embedded-resource");
-        schema.list_type = text("x-kubernetes-list-type").and_then(|word| ListType::parse(&word)).or(schema.list_type);
+        schema.list_type =
+            text("x-kubernetes-list-type").and_then(|word| ListType::parse(&word)).or(schema.list_type);
         if flag("uniqueItems") && schema.list_type.is_none() {
             schema.list_type = Some(ListType::Set);
         }
@@ -236,7 +255,12 @@ impl Reader<'_> {
         Ok(simplify(schema))
     }
 
-    fn read_type(&self, source: &Map<String, Value>, pointer: &str, schema: &mut Schema) -> Result<(), SchemaError> {
+    fn read_type(
+        &self,
+        source: &Map<String, Value>,
+        pointer: &str,
+        schema: &mut Schema,
+    ) -> Result<(), SchemaError> {
         let words: Vec<&str> = match source.get("type") {
             Some(Value::String(word)) => vec![word],
             Some(Value::Array(words)) => words.iter().filter_map(Value::as_str).collect(),
@@ -248,7 +272,10 @@ impl Reader<'_> {
                 Some(type_) => types.push(type_),
                 None if word == "null" => schema.nullable = true,
                 None => {
-                    return Err(SchemaError::UnknownType { pointer: pointer.to_owned(), type_: word.to_owned() });
+                    return Err(SchemaError::UnknownType {
+                        pointer: pointer.to_owned(),
+                        type_: word.to_owned(),
+                    });
                 }
             }
         }
@@ -278,7 +305,13 @@ impl Reader<'_> {
 }
 
 fn strings(value: Option<&Value>) -> Vec<String> {
-    value.and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
+    value
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .map(str::to_owned)
+        .collect()
 }
 
 /// Whether a schema is what `type: null` leaves behind.

@@ -37,7 +37,10 @@ pub fn parse(spec: &Value, types: &Value) -> Result<Schema, Vec<SimpleSchemaErro
         Value::Null => structure(&Map::new(), &types, "/spec", 0, &mut errors).schema,
         Value::Object(fields) => structure(fields, &types, "/spec", 0, &mut errors).schema,
         other => {
-            errors.push(error("/spec", format!("unexpected type: {}, expected a map of fields", kind_of(other))));
+            errors.push(error(
+                "/spec",
+                format!("unexpected type: {}, expected a map of fields", kind_of(other)),
+            ));
             Schema::default()
         }
     };
@@ -59,7 +62,13 @@ fn error(path: &str, message: impl Into<String>) -> SimpleSchemaError {
 }
 
 /// Reads one value of the grammar: a string is a type with markers, a map is a structure.
-fn field(value: &Value, types: &Types, path: &str, depth: usize, errors: &mut Vec<SimpleSchemaError>) -> Field {
+fn field(
+    value: &Value,
+    types: &Types,
+    path: &str,
+    depth: usize,
+    errors: &mut Vec<SimpleSchemaError>,
+) -> Field {
     match value {
         Value::String(text) => match type_with_markers(text, types) {
             Ok(field) => field,
@@ -74,7 +83,10 @@ fn field(value: &Value, types: &Types, path: &str, depth: usize, errors: &mut Ve
         }
         Value::Object(fields) => structure(fields, types, path, depth, errors),
         other => {
-            errors.push(error(path, format!("unexpected type: {}, expected a string or a map of fields", kind_of(other))));
+            errors.push(error(
+                path,
+                format!("unexpected type: {}, expected a string or a map of fields", kind_of(other)),
+            ));
             Field::default()
         }
     }

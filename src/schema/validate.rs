@@ -59,10 +59,18 @@ impl Walk<'_> {
             return;
         }
         if !schema.enum_.is_empty() && !schema.enum_.iter().any(|allowed| same(allowed, value)) {
-            let allowed: Vec<String> = schema.enum_.iter().map(|allowed| format!("`{}`", shown(allowed))).collect();
+            let allowed: Vec<String> =
+                schema.enum_.iter().map(|allowed| format!("`{}`", shown(allowed))).collect();
             let words = schema.enum_.iter().filter_map(Value::as_str);
-            let help = value.as_str().and_then(|word| nearest(word, words)).map(|word| format!("did you mean `{word}`?"));
-            self.refuse_with(pointer, format!("`{}` is not one of {}", shown(value), allowed.join(", ")), help);
+            let help = value
+                .as_str()
+                .and_then(|word| nearest(word, words))
+                .map(|word| format!("did you mean `{word}`?"));
+            self.refuse_with(
+                pointer,
+                format!("`{}` is not one of {}", shown(value), allowed.join(", ")),
+                help,
+            );
         }
         match value {
             Value::String(text) => self.string(schema, text, pointer),
@@ -87,8 +95,12 @@ impl Walk<'_> {
             return true;
         }
         let help = match (type_, value) {
-            (SchemaType::String, Value::Number(_) | Value::Bool(_)) => Some(format!("put it in quotes: \"{value}\"")),
-            (SchemaType::Integer | SchemaType::Number, Value::String(text)) if text.parse::<f64>().is_ok() => {
+            (SchemaType::String, Value::Number(_) | Value::Bool(_)) => {
+                Some(format!("put it in quotes: \"{value}\""))
+            }
+            (SchemaType::Integer | SchemaType::Number, Value::String(text))
+                if text.parse::<f64>().is_ok() =>
+            {
                 Some(format!("write {text} without quotes"))
             }
             (SchemaType::Boolean, Value::String(text)) if matches!(text.as_str(), "true" | "false") => {
@@ -99,15 +111,27 @@ impl Walk<'_> {
             }
             _ => None,
         };
-        let article = if matches!(type_, SchemaType::String | SchemaType::Number | SchemaType::Boolean) { "a" } else { "an" };
-        self.refuse_with(pointer, format!("expected {article} {}, found {}", type_.as_str(), described(value)), help);
+        let article = if matches!(type_, SchemaType::String | SchemaType::Number | SchemaType::Boolean) {
+            "a"
+        } else {
+            "an"
+        };
+        self.refuse_with(
+            pointer,
+            format!("expected {article} {}, found {}", type_.as_str(), described(value)),
+            help,
+        );
         false
     }
 
     fn string(&mut self, schema: &Schema, text: &str, pointer: &str) {
         let length = text.chars().count() as u64;
         if let Some(least) = schema.min_length.filter(|least| length < *least) {
-            let message = if length == 0 { "must not be empty".to_owned() } else { format!("must have at least {least} characters, has {length}") };
+            let message = if length == 0 {
+                "must not be empty".to_owned()
+            } else {
+                format!("must have at least {least} characters, has {length}")
+            };
             self.refuse(pointer, message);
         }
         if let Some(most) = schema.max_length.filter(|most| length > *most) {
@@ -118,7 +142,10 @@ impl Walk<'_> {
                 Ok(regex) if regex.is_match(text) => {}
                 Ok(_) => self.refuse(pointer, format!("`{text}` does not match `{pattern}`")),
                 // Never let a value pass because its rule is broken.
-                Err(_) => self.refuse(pointer, format!("cannot be checked: the schema's pattern `{pattern}` is not valid")),
+                Err(_) => self.refuse(
+                    pointer,
+                    format!("cannot be checked: the schema's pattern `{pattern}` is not valid"),
+                ),
             }
         }
         if let Some(format) = &schema.format
@@ -149,7 +176,8 @@ impl Walk<'_> {
         {
             self.refuse(pointer, format!("must be a multiple of {step}, is {value}"));
         }
-        let wide = schema.format.as_deref() == Some("int32") && value.as_i64().is_none_or(|n| i32::try_from(n).is_err());
+        let wide = schema.format.as_deref() == Some("int32")
+            && value.as_i64().is_none_or(|n| i32::try_from(n).is_err());
         if wide && number.fract() == 0.0 && (number < f64::from(i32::MIN) || number > f64::from(i32::MAX)) {
             self.refuse(pointer, format!("must fit into 32 bits, is {value}"));
         }
@@ -170,29 +198,50 @@ impl Walk<'_> {
         }
         match schema.list_type {
             None | Some(ListType::Atomic) => {}
-            Some(ListType::Set) => self.unique(items, pointer, |item| canonical(item), |item| format!("`{}`", shown(item))),
+            Some(ListType::Set) => {
+                self.unique(items, pointer, |item| canonical(item), |item| format!("`{}`", shown(item)))
+            }
             Some(ListType::Map) => {
                 let key = |item: &Value| {
-                    schema.list_map_keys.iter().map(|key| (key.clone(), self::key_of(schema, item, key))).collect::<Vec<_>>()
+                    schema
+                        .list_map_keys
+                        .iter()
+                        .map(|key| (key.clone(), self::key_of(schema, item, key)))
+                        .collect::<Vec<_>>()
                 };
                 self.unique(
                     items,
                     pointer,
-                    |item| key(item).iter().map(|(_, value)| canonical(value)).collect::<Vec<_>>().join("\u{0}"),
+                    |item| {
+                        key(item).iter().map(|(_, value)| canonical(value)).collect::<Vec<_>>().join("\u{0}")
+                    },
                     |item| {
                         let parts = key(item);
-                        parts.iter().map(|(name, value)| format!("{name} `{}`", shown(value))).collect::<Vec<_>>().join(", ")
+                        parts
+                            .iter()
+                            .map(|(name, value)| format!("{name} `{}`", shown(value)))
+                            .collect::<Vec<_>>()
+                            .join(", ")
                     },
                 );
             }
         }
     }
 
-    fn unique(&mut self, items: &[Value], pointer: &str, key: impl Fn(&Value) -> String, name: impl Fn(&Value) -> String) {
+    fn unique(
+        &mut self,
+        items: &[Value],
+        pointer: &str,
+        key: impl Fn(&Value) -> String,
+        name: impl Fn(&Value) -> String,
+    ) {
         let mut seen = BTreeSet::new();
         for (index, item) in items.iter().enumerate() {
             if !seen.insert(key(item)) {
-                self.refuse(&join_pointer(pointer, &index.to_string()), format!("duplicate item: {}", name(item)));
+                self.refuse(
+                    &join_pointer(pointer, &index.to_string()),
+                    format!("duplicate item: {}", name(item)),
+                );
             }
         }
     }
@@ -204,8 +253,10 @@ impl Walk<'_> {
                 continue;
             }
             // A near miss among the fields that are there is most likely the one that is missing.
-            let strangers = fields.keys().filter(|field| !schema.properties.contains_key(*field)).map(String::as_str);
-            let help = nearest(name, strangers).map(|stranger| format!("`{stranger}` looks like a misspelling of it"));
+            let strangers =
+                fields.keys().filter(|field| !schema.properties.contains_key(*field)).map(String::as_str);
+            let help = nearest(name, strangers)
+                .map(|stranger| format!("`{stranger}` looks like a misspelling of it"));
             self.refuse_with(pointer, format!("required field `{name}` is missing"), help);
         }
         let length = fields.len() as u64;
@@ -234,7 +285,10 @@ impl Walk<'_> {
             match schema.one_of.iter().filter(holds).count() {
                 1 => {}
                 0 => self.refuse(pointer, "matches none of the alternatives the schema allows"),
-                _ => self.refuse(pointer, "matches more than one of the alternatives, of which the schema allows exactly one"),
+                _ => self.refuse(
+                    pointer,
+                    "matches more than one of the alternatives, of which the schema allows exactly one",
+                ),
             }
         }
         if schema.not.as_deref().is_some_and(|not| holds(&not)) {
@@ -262,7 +316,8 @@ fn same(a: &Value, b: &Value) -> bool {
 fn canonical(value: &Value) -> String {
     match value {
         Value::Object(fields) => {
-            let fields: BTreeMap<&String, String> = fields.iter().map(|(name, field)| (name, canonical(field))).collect();
+            let fields: BTreeMap<&String, String> =
+                fields.iter().map(|(name, field)| (name, canonical(field))).collect();
             format!("{fields:?}")
         }
         Value::Array(items) => format!("{:?}", items.iter().map(canonical).collect::<Vec<_>>()),

@@ -30,7 +30,13 @@ fn names_are_checked() {
             {"id": "each2", "template": config_map("m-${twice}", json!({})), "forEach": [{"twice": "${['a']}"}]},
         ]),
     );
-    insta::assert_snapshot!(refused(&definition), @"");
+    insta::assert_snapshot!(refused(&definition), @r"
+    /spec/resources/0/id [invalid-id] `my-map` must be lowerCamelCase: a small letter, then letters and digits (did you mean `myMap`?)
+    /spec/resources/1/id [invalid-id] `schema` is a reserved word
+    /spec/resources/3/id [duplicate-id] the id `twice` is used more than once
+    /spec/resources/4/forEach/0/spec [invalid-iterator] `spec` is a reserved word
+    /spec/resources/5/forEach/0/twice [invalid-iterator] the iterator `twice` has the name of a resource
+    ");
 }
 
 #[test]
@@ -85,7 +91,17 @@ fn identity_and_engine_labels_are_the_engines() {
         ]),
     );
     cluster_scoped.body["spec"]["schema"]["scope"] = json!("Cluster");
-    insta::assert_snapshot!(refused(&cluster_scoped), @"");
+    insta::assert_snapshot!(refused(&cluster_scoped), @r"
+    /spec/resources/2/template/kind [dynamic-kind] `kind` must be a literal: the kind can't depend on an instance
+    /spec/resources/0/template/metadata [missing-field] a template needs `metadata.name` (names must be the same in every pass, so `generateName` can't be used)
+    /spec/resources/0/template/metadata [missing-namespace] `metadata.namespace` is required: `ConfigMap` is namespaced and the instance has no namespace to give
+    /spec/resources/0/template/metadata/generateName [unknown-field] unknown field `generateName`
+    /spec/resources/1/template [missing-field] a template needs a map `metadata`
+    /spec/resources/3/template/metadata/namespace [namespace-on-cluster-scoped] `Namespace` is cluster-scoped: it has no namespace
+    /spec/resources/4/template/metadata/labels/kro.run~1owned [reserved-prefix] `kro.run/owned`: the prefix belongs to the engine
+    /spec/resources/4/template/metadata/annotations/internal.kro.run~1a [reserved-prefix] `internal.kro.run/a`: the prefix belongs to the engine
+    /spec/resources/5/template/metadata [missing-namespace] `metadata.namespace` is required: `ConfigMap` is namespaced and the instance has no namespace to give
+    ");
 }
 
 #[test]
@@ -101,7 +117,13 @@ fn kinds_are_known_or_at_least_not_ours() {
             {"id": "foreign", "template": {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "x"}, "spec": {"any": [1]}}},
         ]),
     );
-    insta::assert_snapshot!(refused(&definition), @"");
+    insta::assert_snapshot!(refused(&definition), @r"
+    /spec/resources/0/template/kind [unknown-kind] unknown kind `kro.run/v1alpha1/Nett` (no definition of the fleet creates it)
+    /spec/resources/1/template/kind [recursive-kind] `Net` would contain itself without end
+    /spec/resources/2/template/kind warning [unmanaged-kind] nothing here manages `ec2.services.k8s.aws/v1alpha1/Vpcs`: its fields are not checked (did you mean `VPC`?)
+    /spec/resources/3/template/kind warning [unmanaged-kind] nothing here manages `ec2.services.k8s.aws/v1/VPC`: its fields are not checked (the known version is `ec2.services.k8s.aws/v1alpha1`)
+    /spec/resources/4/template/kind warning [unmanaged-kind] nothing here manages `apps/v1/Deployment`: its fields are not checked
+    ");
 }
 
 #[test]
@@ -114,7 +136,10 @@ fn a_kind_of_others_is_accepted_with_a_warning() {
             "spec": {"replicas": "${schema.spec.replicas}"}
         }}]),
     );
-    insta::assert_snapshot!(refused(&definition), @"");
+    insta::assert_snapshot!(refused(&definition), @r"
+    accepted
+    /spec/resources/0/template/kind warning [unmanaged-kind] nothing here manages `apps/v1/Deployment`: its fields are not checked
+    ");
 }
 
 #[test]
@@ -129,7 +154,9 @@ fn cycles_are_named_from_their_first_node() {
             {"id": "c", "template": config_map("c", json!({"x": "${b.metadata.name}"}))},
         ]),
     );
-    insta::assert_snapshot!(refused(&definition), @"");
+    insta::assert_snapshot!(refused(&definition), @r"
+    /spec/resources/1 [cycle] graph contains a cycle: a -> c -> b -> a
+    ");
 }
 
 #[test]
@@ -164,7 +191,12 @@ fn a_status_must_come_from_somewhere() {
         json!({"constant": "text", "number": 1, "lone": "${1 + 1}", "conditions": ["${schema.metadata.name}"]}),
         json!([]),
     );
-    insta::assert_snapshot!(refused(&definition), @"");
+    insta::assert_snapshot!(refused(&definition), @r"
+    /spec/schema/status/constant [status-without-expression] status fields without expressions are not supported (write `${…}` over `schema` or a resource)
+    /spec/schema/status/number [status-without-expression] status fields without expressions are not supported (write `${…}` over `schema` or a resource)
+    /spec/schema/status/conditions [not-supported] conditions of a definition's own are not supported yet (use another field name; `Ready` and `ResourcesReady` are written by the engine)
+    /spec/schema/status/lone [status-without-reference] the expression refers to no resource and not to `schema`
+    ");
 }
 
 #[test]
@@ -216,7 +248,9 @@ fn definitions_that_contain_each_other_are_refused_and_others_are_not() {
     };
     let (a, b, c) = (contains("A", "B"), contains("B", "A"), contains("C", "A"));
     let compiled = compile_all([&a, &b, &c], Catalogue::builtin());
-    insta::assert_snapshot!(shown(compiled.outcomes["a"].as_ref().unwrap_err()), @"");
+    insta::assert_snapshot!(shown(compiled.outcomes["a"].as_ref().unwrap_err()), @r"
+    /spec/resources [definition-cycle] definitions contain each other without end: a -> b -> a
+    ");
     assert!(compiled.outcomes["b"].is_err());
     assert!(compiled.outcomes["c"].is_ok(), "its own graph is sound");
 }

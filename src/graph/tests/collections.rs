@@ -33,7 +33,19 @@ fn a_collection_is_the_product_of_its_iterators_and_gates_as_a_whole() {
     let ready = graph.evaluate(&instance, &live);
     live.status("Subnet", "blue-x-b", json!({"subnetID": "s2", "state": "pending"}));
     let pending = graph.evaluate(&instance, &live);
-    insta::assert_snapshot!([told(&first), told(&ready), told(&pending)].join("\n\n"), @"");
+    insta::assert_snapshot!([told(&first), told(&ready), told(&pending)].join("\n\n"), @r"
+    IN_PROGRESS prune=false `subnets`: 4 of 4 are being created, the first is `blue-x-a`
+    subnets Applied [Subnet.ec2.services.k8s.aws/team-a/blue-x-a, Subnet.ec2.services.k8s.aws/team-a/blue-y-a, Subnet.ec2.services.k8s.aws/team-a/blue-x-b, Subnet.ec2.services.k8s.aws/team-a/blue-y-b] 4 of 4 are being created, the first is `blue-x-a`
+    user WaitingForDependency [] waits for `subnets`
+
+    IN_PROGRESS prune=true `user`: ConfigMap `user` is being created
+    subnets Ready [Subnet.ec2.services.k8s.aws/team-a/blue-x-a, Subnet.ec2.services.k8s.aws/team-a/blue-y-a, Subnet.ec2.services.k8s.aws/team-a/blue-x-b, Subnet.ec2.services.k8s.aws/team-a/blue-y-b]
+    user Applied [ConfigMap/team-a/user] ConfigMap `user` is being created
+
+    IN_PROGRESS prune=false `subnets`: `blue-x-b` waits until `each.status.state == 'available'`
+    subnets Applied [Subnet.ec2.services.k8s.aws/team-a/blue-x-a, Subnet.ec2.services.k8s.aws/team-a/blue-y-a, Subnet.ec2.services.k8s.aws/team-a/blue-x-b, Subnet.ec2.services.k8s.aws/team-a/blue-y-b] `blue-x-b` waits until `each.status.state == 'available'`
+    user WaitingForDependency [] waits for `subnets`
+    ");
     assert_eq!(Value::Object(ready.status), json!({"ids": ["s0", "s1", "s2", "s3"]}));
     let labels = &ready.nodes[0].objects[2].metadata.labels;
     assert_eq!((labels[LABEL_COLLECTION_INDEX].as_str(), labels[LABEL_COLLECTION_SIZE].as_str()), ("2", "4"));
@@ -51,7 +63,15 @@ fn collisions_and_giants_fail() {
     let twice = zones().evaluate(&instance(json!({"zones": ["a", "a"], "tiers": ["x"]})), &Live::default());
     let many: Vec<String> = (0..40).map(|number| format!("z{number}")).collect();
     let giant = zones().evaluate(&instance(json!({"zones": many, "tiers": many})), &Live::default());
-    insta::assert_snapshot!([told(&twice), told(&giant)].join("\n\n"), @"");
+    insta::assert_snapshot!([told(&twice), told(&giant)].join("\n\n"), @r"
+    ERROR prune=false `subnets`: identity collision: Subnet.ec2.services.k8s.aws/team-a/blue-x-a is made more than once
+    subnets Failed [] identity collision: Subnet.ec2.services.k8s.aws/team-a/blue-x-a is made more than once
+    user WaitingForDependency [] waits for `subnets`
+
+    ERROR prune=false `subnets`: collection size of 1600 is over the maximum collection size of 1000
+    subnets Failed [] collection size of 1600 is over the maximum collection size of 1000
+    user WaitingForDependency [] waits for `subnets`
+    ");
 }
 
 #[test]

@@ -148,11 +148,17 @@ fn the_sample_definitions_run_unchanged() {
 #[test]
 fn the_definitions_of_kro_compile_or_say_why() {
     let Some(corpus) = corpus() else { return };
-    let found = definitions(&corpus.join("kro"));
+    let mut found = definitions(&corpus.join("kro"));
+    // Expected results in kro's own tests have no spec.
+    found.retain(|(_, object)| object.body.contains_key("spec"));
+    let mut catalogue = Catalogue::builtin();
+    for kind in found.iter().filter_map(|(_, object)| generated_kind(object).ok()) {
+        catalogue.insert(kind);
+    }
     let mut accepted = 0;
     let mut reasons: BTreeMap<&str, usize> = BTreeMap::new();
     for (file, object) in &found {
-        match compile(object, &Catalogue::builtin()) {
+        match compile(object, &catalogue) {
             Ok(_) => accepted += 1,
             Err(problems) => {
                 let first = problems.iter().find(|problem| problem.is_error()).unwrap();
@@ -164,5 +170,5 @@ fn the_definitions_of_kro_compile_or_say_why() {
     }
     println!("{accepted} of {} definitions compile; refused: {reasons:?}", found.len());
     assert!(found.len() > 50, "only {} definitions found", found.len());
-    assert!(accepted * 10 >= found.len() * 6, "only {accepted} of {} compile", found.len());
+    assert!(accepted * 10 >= found.len() * 7, "only {accepted} of {} compile", found.len());
 }

@@ -48,7 +48,49 @@ fn a_graph_unfolds_layer_by_layer() {
     live.status("InternetGateway", "blue-igw", json!({"internetGatewayID": "igw-1"}));
     pass(&mut live);
     pass(&mut live);
-    insta::assert_snapshot!(story.join("\n\n"), @"");
+    insta::assert_snapshot!(story.join("\n\n"), @r#"
+    IN_PROGRESS prune=false `vpc`: VPC `blue` is being created
+    vpc Applied [VPC.ec2.services.k8s.aws/team-a/blue] VPC `blue` is being created
+    gateway WaitingForDependency [] waits for `vpc`
+    table WaitingForDependency [] waits for `vpc`, `gateway`
+    {"cidr":"10.0.0.0/16"}
+
+    IN_PROGRESS prune=false `vpc`: waits until `vpc.status.state == 'available'`
+    vpc Applied [VPC.ec2.services.k8s.aws/team-a/blue] waits until `vpc.status.state == 'available'`
+    gateway WaitingForDependency [] waits for `vpc`
+    table WaitingForDependency [] waits for `vpc`, `gateway`
+    {"cidr":"10.0.0.0/16"}
+
+    IN_PROGRESS prune=false `vpc`: waits until `vpc.status.state == 'available'`
+    vpc Applied [VPC.ec2.services.k8s.aws/team-a/blue] waits until `vpc.status.state == 'available'`
+    gateway WaitingForDependency [] waits for `vpc`
+    table WaitingForDependency [] waits for `vpc`, `gateway`
+    {"vpcID":"vpc-1","cidr":"10.0.0.0/16"}
+
+    IN_PROGRESS prune=false `gateway`: `vpc.status.vpcID` has no value yet: no such key: vpcID
+    vpc Ready [VPC.ec2.services.k8s.aws/team-a/blue]
+    gateway Pending [] `vpc.status.vpcID` has no value yet: no such key: vpcID
+    table WaitingForDependency [] waits for `gateway`
+    {"cidr":"10.0.0.0/16"}
+
+    IN_PROGRESS prune=false `gateway`: InternetGateway `blue-igw` is being created
+    vpc Ready [VPC.ec2.services.k8s.aws/team-a/blue]
+    gateway Applied [InternetGateway.ec2.services.k8s.aws/team-a/blue-igw] InternetGateway `blue-igw` is being created
+    table WaitingForDependency [] waits for `gateway`
+    {"vpcID":"vpc-1","cidr":"10.0.0.0/16"}
+
+    IN_PROGRESS prune=true `table`: RouteTable `blue-rt` is being created
+    vpc Ready [VPC.ec2.services.k8s.aws/team-a/blue]
+    gateway Ready [InternetGateway.ec2.services.k8s.aws/team-a/blue-igw]
+    table Applied [RouteTable.ec2.services.k8s.aws/team-a/blue-rt] RouteTable `blue-rt` is being created
+    {"vpcID":"vpc-1","gatewayID":"igw-1","cidr":"10.0.0.0/16"}
+
+    ACTIVE prune=true
+    vpc Ready [VPC.ec2.services.k8s.aws/team-a/blue]
+    gateway Ready [InternetGateway.ec2.services.k8s.aws/team-a/blue-igw]
+    table Ready [RouteTable.ec2.services.k8s.aws/team-a/blue-rt]
+    {"vpcID":"vpc-1","gatewayID":"igw-1","cidr":"10.0.0.0/16"}
+    "#);
 }
 
 #[test]
@@ -58,7 +100,12 @@ fn an_excluded_node_takes_its_dependents_along_and_may_be_pruned() {
     let instance = instance(json!({"public": false}));
     live.apply(&graph.evaluate(&instance, &live));
     live.status("VPC", "blue", json!({"vpcID": "vpc-1", "state": "available"}));
-    insta::assert_snapshot!(told(&graph.evaluate(&instance, &live)), @"");
+    insta::assert_snapshot!(told(&graph.evaluate(&instance, &live)), @r"
+    ACTIVE prune=true
+    vpc Ready [VPC.ec2.services.k8s.aws/team-a/blue]
+    gateway Excluded [] `schema.spec.public` is false
+    table Excluded [] `gateway` is excluded
+    ");
 }
 
 #[test]
@@ -75,7 +122,33 @@ fn a_child_says_whose_it_is() {
     let mut instance = instance(json!({}));
     instance.metadata.annotations.insert(names::ANNOTATION_REVISION.into(), "abc".into());
     let evaluation = graph.evaluate(&instance, &Live::default());
-    insta::assert_snapshot!(serde_json::to_string_pretty(&evaluation.nodes[0].objects[0].to_value()).unwrap(), @"");
+    insta::assert_snapshot!(serde_json::to_string_pretty(&evaluation.nodes[0].objects[0].to_value()).unwrap(), @r#"
+    {
+      "apiVersion": "v1",
+      "kind": "Secret",
+      "metadata": {
+        "name": "blue",
+        "namespace": "team-a",
+        "labels": {
+          "app.kubernetes.io/managed-by": "kro",
+          "kro.run/instance-group": "kro.run",
+          "kro.run/instance-kind": "Net",
+          "kro.run/instance-name": "blue",
+          "kro.run/instance-namespace": "team-a",
+          "kro.run/node-id": "secret",
+          "kro.run/owned": "true",
+          "mine": "yes"
+        },
+        "annotations": {
+          "fleetwright.dev/revision": "abc",
+          "internal.kro.run/apply-order": "1"
+        }
+      },
+      "data": {
+        "name": "Ymx1ZQ=="
+      }
+    }
+    "#);
     instance.metadata.name = "x".repeat(90);
     let evaluation = graph.evaluate(&instance, &Live::default());
     let label = evaluation.nodes[0].objects[0].label(names::LABEL_INSTANCE_NAME).unwrap();
@@ -101,7 +174,16 @@ fn a_wrong_expression_fails_its_node_and_no_other() {
     let instance = instance(json!({"number": "twelve"}));
     live.apply(&graph.evaluate(&instance, &live));
     let evaluation = graph.evaluate(&instance, &live);
-    insta::assert_snapshot!(told(&evaluation), @"");
+    insta::assert_snapshot!(told(&evaluation), @r"
+    ERROR prune=false `bad`: `string(int(schema.spec.number))`: int: string parse error: invalid digit found in string
+    one Ready [ConfigMap/team-a/one]
+    bad Failed [] `string(int(schema.spec.number))`: int: string parse error: invalid digit found in string
+    after WaitingForDependency [] waits for `bad`
+    absent Pending [] `schema.spec.maybe` has no value yet: no such key: maybe; give the field a default, or make it optional: `.?`
+    unsure Failed [] `schema.spec.maybe == 'x'` has no value yet: no such key: maybe; give the field a default, or make it optional: `.?`
+    soft Ready [ConfigMap/team-a/soft]
+    name Failed [] metadata.name `Not_blue` is no valid name: 1 to 253 of small letters, digits, `-` and `.`, beginning and ending with a letter or digit
+    ");
     assert_eq!(Value::Object(evaluation.status), json!({"good": "one"}));
     let soft = evaluation.nodes.iter().find(|node| node.id == "soft").unwrap();
     assert_eq!(soft.objects[0].body["data"], json!({"m": "x"}), "an absent optional is not written");
@@ -124,7 +206,22 @@ fn two_nodes_may_share_an_identity_only_while_one_is_excluded() {
         live.apply(&graph.evaluate(&instance, &live));
         told(&graph.evaluate(&instance, &live))
     };
-    insta::assert_snapshot!([pass(true, false), pass(false, true), pass(true, true)].join("\n\n"), @"");
+    insta::assert_snapshot!([pass(true, false), pass(false, true), pass(true, true)].join("\n\n"), @r"
+    IN_PROGRESS prune=true `user`: ConfigMap `user` is being created
+    first Ready [ConfigMap/team-a/same]
+    user Applied [ConfigMap/team-a/user] ConfigMap `user` is being created
+    second Excluded [] `schema.spec.second` is false
+
+    ACTIVE prune=true
+    first Excluded [] `schema.spec.first` is false
+    user Excluded [] `first` is excluded
+    second Ready [ConfigMap/team-a/same]
+
+    ERROR prune=false `first`: conflict: `second` makes an object of this node as well
+    first Failed [] conflict: `second` makes an object of this node as well
+    user WaitingForDependency [] waits for `first`
+    second Failed [] conflict: `first` makes ConfigMap/team-a/same as well
+    ");
 }
 
 #[test]
@@ -139,7 +236,10 @@ fn an_object_of_another_instance_is_not_taken() {
     other.metadata.name = "green".into();
     live.apply(&graph.evaluate(&other, &live));
     let evaluation = graph.evaluate(&instance(json!({})), &live);
-    insta::assert_snapshot!(told(&evaluation), @"");
+    insta::assert_snapshot!(told(&evaluation), @r"
+    ERROR prune=false `shared`: ConfigMap `shared` belongs to Net team-a/green
+    shared Failed [] ConfigMap `shared` belongs to Net team-a/green
+    ");
     assert_eq!(graph.evaluate(&other, &live).state, InstanceState::Active);
 }
 
@@ -174,7 +274,10 @@ fn a_status_of_an_older_generation_is_not_ready() {
     let mut changed = Object::clone(live.0.values().next().unwrap());
     changed.metadata.generation = 2;
     live.put(changed);
-    insta::assert_snapshot!(told(&graph.evaluate(&instance, &live)), @"");
+    insta::assert_snapshot!(told(&graph.evaluate(&instance, &live)), @r"
+    IN_PROGRESS prune=true `vpc`: has changed: its status is of generation 1, the object of 2
+    vpc Applied [VPC.ec2.services.k8s.aws/team-a/v] has changed: its status is of generation 1, the object of 2
+    ");
 }
 
 #[test]
@@ -187,7 +290,9 @@ fn a_blocked_child_is_quoted() {
         {"type": "ACK.Terminal", "status": "True", "message": "VpcLimitExceeded: the maximum number of VPCs has been reached"},
     ]}));
     let evaluation = graph.evaluate(&instance, &live);
-    insta::assert_snapshot!(evaluation.message, @"");
+    insta::assert_snapshot!(evaluation.message, @r"
+    `vpc`: waits until `vpc.status.state == 'available'` (ACK.Terminal: VpcLimitExceeded: the maximum number of VPCs has been reached)
+    ");
 }
 
 #[test]
@@ -218,7 +323,17 @@ fn objects_of_others_are_read_and_never_written() {
     live.put(object("shared", "a", "red"));
     live.put(object("shared", "c", "blue"));
     let second = graph.evaluate(&instance, &live);
-    insta::assert_snapshot!([told(&first), told(&second)].join("\n\n"), @"");
+    insta::assert_snapshot!([told(&first), told(&second)].join("\n\n"), @r"
+    IN_PROGRESS prune=false `config`: ConfigMap/team-a/settings does not exist
+    config Applied [] ConfigMap/team-a/settings does not exist
+    all WaitingForDependency [] waits for `config`
+    child WaitingForDependency [] waits for `config`, `all`
+
+    IN_PROGRESS prune=true `child`: ConfigMap `child` is being created
+    config Ready []
+    all Ready []
+    child Applied [ConfigMap/team-a/child] ConfigMap `child` is being created
+    ");
     assert_eq!(second.nodes[2].objects[0].body["data"], json!({"team": "red", "names": "a,b"}));
     assert_eq!(second.nodes[0].reads[0].to_string(), "ConfigMap/team-a/settings");
 }
@@ -235,7 +350,13 @@ fn an_instance_is_admitted_as_an_api_server_would() {
     ));
     let given = instance(json!({"size": 0, "vpc": {"creat": false}, "zones": null, "colour": "red"}));
     let (admitted, problems) = graph.admit(&given);
-    insta::assert_snapshot!(format!("{}\n{}", admitted.spec(), shown(&problems)), @"");
+    insta::assert_snapshot!(format!("{}\n{}", admitted.spec(), shown(&problems)), @r#"
+    {"size":0,"vpc":{"create":true}}
+    /spec/colour warning [unknown-field] unknown field `colour` is dropped
+    /spec/vpc/creat warning [unknown-field] unknown field `creat` is dropped (did you mean `create`?)
+    /spec [invalid-value] required field `name` is missing
+    /spec/size [invalid-value] must be at least 1, is 0
+    "#);
     let (admitted, problems) = graph.admit(&instance(json!({"name": "n"})));
     assert_eq!(problems, []);
     assert_eq!(*admitted.spec(), json!({"name": "n", "size": 3, "vpc": {"create": true}}));
@@ -272,7 +393,13 @@ fn conditions_follow_the_pass() {
     story.push(told(&instance_status(&graph.evaluate(&instance, &live), 2)));
     story.push(told(&InstanceStatus::unresolved("no definition", 2)));
     story.push(told(&InstanceStatus::suspended(InstanceState::Active, 2)));
-    insta::assert_snapshot!(story.join("\n"), @"");
+    insta::assert_snapshot!(story.join("\n"), @r"
+    IN_PROGRESS InstanceManaged=True/Managed GraphResolved=True/Resolved ResourcesReady=False/NotReady Ready=False/NotReady
+    ACTIVE InstanceManaged=True/Managed GraphResolved=True/Resolved ResourcesReady=True/AllResourcesReady Ready=True/Ready
+    DELETING InstanceManaged=True/Managed GraphResolved=True/Resolved ResourcesReady=Unknown/UnderDeletion Ready=Unknown/UnderDeletion
+    ERROR InstanceManaged=True/Managed GraphResolved=False/ResolutionFailed ResourcesReady=Unknown/NotReady Ready=False/ResolutionFailed
+    ACTIVE InstanceManaged=True/Managed GraphResolved=True/Resolved ResourcesReady=False/ReconciliationSuspended Ready=False/ReconciliationSuspended
+    ");
     let ready = status.conditions.iter().find(|condition| condition.type_ == condition_types::READY).unwrap();
     assert_eq!((ready.status, ready.observed_generation), (ConditionStatus::True, Some(1)));
 }

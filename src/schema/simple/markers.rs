@@ -8,8 +8,22 @@ use crate::diagnostic::nearest;
 use crate::schema::{ListType, Schema, SchemaType, Validation};
 
 const KEYS: [&str; 16] = [
-    "required", "default", "description", "minimum", "maximum", "enum", "pattern", "minLength", "maxLength", "minItems",
-    "maxItems", "uniqueItems", "listType", "listMapKey", "validation", "immutable",
+    "required",
+    "default",
+    "description",
+    "minimum",
+    "maximum",
+    "enum",
+    "pattern",
+    "minLength",
+    "maxLength",
+    "minItems",
+    "maxItems",
+    "uniqueItems",
+    "listType",
+    "listMapKey",
+    "validation",
+    "immutable",
 ];
 
 /// One `key=value`.
@@ -125,7 +139,8 @@ pub(super) fn apply(marker: &Marker, field: &mut Field) -> Result<(), String> {
             if value.is_empty() {
                 return Err("pattern must not be empty".to_owned());
             }
-            Regex::new(value).map_err(|_| format!("invalid pattern `{value}`: it must be an RE2 regular expression"))?;
+            Regex::new(value)
+                .map_err(|_| format!("invalid pattern `{value}`: it must be an RE2 regular expression"))?;
             schema.pattern = Some(value.clone());
         }
         "minLength" | "maxLength" => {
@@ -146,7 +161,8 @@ pub(super) fn apply(marker: &Marker, field: &mut Field) -> Result<(), String> {
         }
         "listType" => {
             only_for(schema, key, SchemaType::Array)?;
-            let list_type = ListType::parse(value).ok_or_else(|| format!("listType must be atomic, set or map, got: {value}"))?;
+            let list_type = ListType::parse(value)
+                .ok_or_else(|| format!("listType must be atomic, set or map, got: {value}"))?;
             set_list_type(schema, list_type)?;
         }
         "listMapKey" => {
@@ -163,7 +179,9 @@ pub(super) fn apply(marker: &Marker, field: &mut Field) -> Result<(), String> {
             if value.trim().is_empty() {
                 return Err("validation must not be blank".to_owned());
             }
-            schema.validations.push(Validation { rule: value.clone(), message: "validation failed".to_owned() });
+            schema
+                .validations
+                .push(Validation { rule: value.clone(), message: "validation failed".to_owned() });
         }
         "immutable" => {
             if boolean(key, value)? {
@@ -198,17 +216,20 @@ fn set_list_type(schema: &mut Schema, list_type: ListType) -> Result<(), String>
 fn default(schema: &Schema, value: &str) -> Result<Value, String> {
     match schema.type_ {
         Some(SchemaType::String) => Ok(json!(value)),
-        Some(SchemaType::Integer) => {
-            value.parse::<i64>().map(|n| json!(n)).map_err(|_| format!("default value must be a valid integer, got: {value}"))
-        }
+        Some(SchemaType::Integer) => value
+            .parse::<i64>()
+            .map(|n| json!(n))
+            .map_err(|_| format!("default value must be a valid integer, got: {value}")),
         Some(SchemaType::Number) => match value.parse::<f64>() {
             Ok(n) if n.is_finite() => serde_json::from_str(value).or(Ok(json!(n))),
             _ => Err(format!("default value must be a valid number, got: {value}")),
         },
-        Some(SchemaType::Boolean) => {
-            parse_bool(value).map(|b| json!(b)).ok_or_else(|| format!("default value must be a valid boolean, got: {value}"))
+        Some(SchemaType::Boolean) => parse_bool(value)
+            .map(|b| json!(b))
+            .ok_or_else(|| format!("default value must be a valid boolean, got: {value}")),
+        _ => {
+            serde_json::from_str(value).map_err(|_| format!("default value must be valid JSON, got: {value}"))
         }
-        _ => serde_json::from_str(value).map_err(|_| format!("default value must be valid JSON, got: {value}")),
     }
 }
 
@@ -217,9 +238,10 @@ fn enumeration(schema: &Schema, value: &str) -> Result<Vec<Value>, String> {
     let one = |item: &str| match (schema.type_, item) {
         (_, "") => Err("enum values must not be empty".to_owned()),
         (Some(SchemaType::String), item) => Ok(json!(item)),
-        (Some(SchemaType::Integer), item) => {
-            item.parse::<i64>().map(|n| json!(n)).map_err(|_| format!("enum values must be integers, got: {item}"))
-        }
+        (Some(SchemaType::Integer), item) => item
+            .parse::<i64>()
+            .map(|n| json!(n))
+            .map_err(|_| format!("enum values must be integers, got: {item}")),
         _ => Err("enum is only valid for the types string and integer".to_owned()),
     };
     items.map(one).collect()
@@ -239,7 +261,11 @@ fn boolean(key: &str, value: &str) -> Result<bool, String> {
 }
 
 fn number(key: &str, value: &str) -> Result<f64, String> {
-    value.parse().ok().filter(|n: &f64| n.is_finite()).ok_or_else(|| format!("marker '{key}' must be a number, got: {value}"))
+    value
+        .parse()
+        .ok()
+        .filter(|n: &f64| n.is_finite())
+        .ok_or_else(|| format!("marker '{key}' must be a number, got: {value}"))
 }
 
 fn count(key: &str, value: &str) -> Result<u64, String> {

@@ -30,7 +30,10 @@ fn types_become_openapi() {
         ("[]string", json!({"type": "array", "items": {"type": "string"}})),
         ("[][] integer", json!({"type": "array", "items": {"type": "array", "items": {"type": "integer"}}})),
         ("map[string]boolean", json!({"type": "object", "additionalProperties": {"type": "boolean"}})),
-        ("map[string][]string", json!({"type": "object", "additionalProperties": {"type": "array", "items": {"type": "string"}}})),
+        (
+            "map[string][]string",
+            json!({"type": "object", "additionalProperties": {"type": "array", "items": {"type": "string"}}}),
+        ),
     ] {
         assert_eq!(one(text), Ok(expected), "{text}");
     }
@@ -74,9 +77,18 @@ fn markers_say_more() {
         ("integer | default=\"5\"", json!({"type": "integer", "default": 5})),
         ("float | default=2.50", json!({"type": "number", "default": 2.5})),
         ("boolean | default=T", json!({"type": "boolean", "default": true})),
-        ("[]string | default=[\"a\", \"b\"]", json!({"type": "array", "items": {"type": "string"}, "default": ["a", "b"]})),
-        ("map[string]string | default={\"k\": \"v w\"}", json!({"type": "object", "additionalProperties": {"type": "string"}, "default": {"k": "v w"}})),
-        ("object | default={}", json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true, "default": {}})),
+        (
+            "[]string | default=[\"a\", \"b\"]",
+            json!({"type": "array", "items": {"type": "string"}, "default": ["a", "b"]}),
+        ),
+        (
+            "map[string]string | default={\"k\": \"v w\"}",
+            json!({"type": "object", "additionalProperties": {"type": "string"}, "default": {"k": "v w"}}),
+        ),
+        (
+            "object | default={}",
+            json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true, "default": {}}),
+        ),
         ("string | description=\"say \\\"hi\\\"\"", json!({"type": "string", "description": "say \"hi\""})),
         ("string | description=\"a | b\"", json!({"type": "string", "description": "a | b"})),
         ("string | pattern=\"^[a-z]{2}\\\\d$\"", json!({"type": "string", "pattern": "^[a-z]{2}\\d$"})),
@@ -85,11 +97,20 @@ fn markers_say_more() {
         ("integer | minimum=1 maximum=65535", json!({"type": "integer", "minimum": 1, "maximum": 65535})),
         ("string | enum=\"a, b\"", json!({"type": "string", "enum": ["a", "b"]})),
         ("integer | enum=\"1,2\"", json!({"type": "integer", "enum": [1, 2]})),
-        ("[]string | uniqueItems=true minItems=1 maxItems=3", json!({"type": "array", "items": {"type": "string"}, "minItems": 1, "maxItems": 3, "x-kubernetes-list-type": "set"})),
-        ("[]object | listType=map listMapKey=a listMapKey=b", json!({"type": "array", "items": {"type": "object", "x-kubernetes-preserve-unknown-fields": true},
-            "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["a", "b"]})),
-        ("integer | validation=\"self > 0\" immutable=true", json!({"type": "integer", "x-kubernetes-validations": [
-            {"rule": "self > 0", "message": "validation failed"}, {"rule": "self == oldSelf", "message": "field is immutable"}]})),
+        (
+            "[]string | uniqueItems=true minItems=1 maxItems=3",
+            json!({"type": "array", "items": {"type": "string"}, "minItems": 1, "maxItems": 3, "x-kubernetes-list-type": "set"}),
+        ),
+        (
+            "[]object | listType=map listMapKey=a listMapKey=b",
+            json!({"type": "array", "items": {"type": "object", "x-kubernetes-preserve-unknown-fields": true},
+            "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["a", "b"]}),
+        ),
+        (
+            "integer | validation=\"self > 0\" immutable=true",
+            json!({"type": "integer", "x-kubernetes-validations": [
+            {"rule": "self > 0", "message": "validation failed"}, {"rule": "self == oldSelf", "message": "field is immutable"}]}),
+        ),
     ] {
         assert_eq!(one(text), Ok(expected), "{text}");
     }
@@ -142,13 +163,19 @@ fn custom_types_are_inlined_in_any_order() {
         "Name": "string | required=true minLength=1",
     });
     for (text, expected) in [
-        ("Ports", json!({"type": "array", "minItems": 1, "items": {"type": "integer", "minimum": 1, "maximum": 65535}})),
+        (
+            "Ports",
+            json!({"type": "array", "minItems": 1, "items": {"type": "integer", "minimum": 1, "maximum": 65535}}),
+        ),
         ("Port | default=80", json!({"type": "integer", "minimum": 1, "maximum": 65535, "default": 80})),
         ("Name", json!({"type": "string", "minLength": 1, "REQUIRED": true})),
         ("Name | required=false", json!({"type": "string", "minLength": 1, "REQUIRED": true})),
         ("[]Name", json!({"type": "array", "items": {"type": "string", "minLength": 1}})),
-        ("map[string]Rule", json!({"type": "object", "additionalProperties": {"type": "object", "required": ["port"],
-            "properties": {"port": {"type": "integer", "minimum": 1, "maximum": 65535}, "note": {"type": "string"}}}})),
+        (
+            "map[string]Rule",
+            json!({"type": "object", "additionalProperties": {"type": "object", "required": ["port"],
+            "properties": {"port": {"type": "integer", "minimum": 1, "maximum": 65535}, "note": {"type": "string"}}}}),
+        ),
     ] {
         assert_eq!(one_with(text, types.clone()), Ok(expected), "{text}");
     }
@@ -156,7 +183,8 @@ fn custom_types_are_inlined_in_any_order() {
 
 #[test]
 fn cycles_and_unknown_types_are_named() {
-    let errors = parse(&json!({"f": "A"}), &json!({"A": {"b": "[]B"}, "B": "map[string]A", "C": "Nope"})).unwrap_err();
+    let errors =
+        parse(&json!({"f": "A"}), &json!({"A": {"b": "[]B"}, "B": "map[string]A", "C": "Nope"})).unwrap_err();
     let said: Vec<String> = errors.iter().map(ToString::to_string).collect();
     assert_eq!(
         said,
@@ -176,7 +204,11 @@ fn a_structure_of_defaults_is_itself_defaulted() {
     assert_eq!(schema.at(&["a"]).unwrap().default, Some(json!({})));
     assert_eq!(schema.at(&["a", "b"]).unwrap().default, Some(json!({})));
 
-    let schema = parse(&json!({"a": {"b": {"c": "string | default=\"x\"", "d": "string | required=true"}}}), &Value::Null).unwrap();
+    let schema = parse(
+        &json!({"a": {"b": {"c": "string | default=\"x\"", "d": "string | required=true"}}}),
+        &Value::Null,
+    )
+    .unwrap();
     assert_eq!(schema.at(&["a", "b"]).unwrap().default, None);
     assert_eq!(schema.at(&["a"]).unwrap().default, None);
     assert_eq!(schema.default, None);

@@ -19,7 +19,10 @@ pub(super) fn resolve(types: &Value, errors: &mut Vec<SimpleSchemaError>) -> Typ
             }
         }
         other => {
-            resolver.errors.push(error("/types", format!("unexpected type: {}, expected a map of types", kind_of(other))));
+            resolver.errors.push(error(
+                "/types",
+                format!("unexpected type: {}, expected a map of types", kind_of(other)),
+            ));
         }
     }
     resolver.done
@@ -42,7 +45,8 @@ impl Resolver<'_> {
         if let Some(start) = self.path.iter().position(|open| open == name) {
             let mut circle = self.path.get(start..).unwrap_or_default().to_vec();
             circle.push(name.to_owned());
-            self.errors.push(error(&pointer, format!("cyclic dependency in type {name}: {}", circle.join(" -> "))));
+            self.errors
+                .push(error(&pointer, format!("cyclic dependency in type {name}: {}", circle.join(" -> "))));
             self.done.insert(name.to_owned(), Field::default());
             return;
         }
@@ -69,9 +73,9 @@ fn collect(value: &Value, names: &mut BTreeSet<String>, depth: usize) {
     match value {
         Value::String(text) => {
             let mut rest = text.split('|').next().unwrap_or_default().trim();
-            while let Some(inner) =
-                rest.strip_prefix("[]").or_else(|| rest.strip_prefix("map[").and_then(|map| map.split_once(']')).map(|(_, value)| value))
-            {
+            while let Some(inner) = rest.strip_prefix("[]").or_else(|| {
+                rest.strip_prefix("map[").and_then(|map| map.split_once(']')).map(|(_, value)| value)
+            }) {
                 rest = inner.trim();
             }
             // Built-in names win over custom ones of the same name.

@@ -1,7 +1,7 @@
 //! Where an object lives: the role, account and Region that its manager works with.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use crate::api::iam_role_selector::{self, IamRoleSelectorSpec};
 use crate::api::{AccountId, Arn, GroupKind, Object, ObjectKey, Region, names};
@@ -80,16 +80,16 @@ impl Unplaced {
 #[derive(Debug)]
 pub struct Accounts {
     mirror: Arc<Mirror>,
-    own_account: AccountId,
+    own_account: Arc<OnceLock<AccountId>>,
     use_own_role_in: BTreeSet<AccountId>,
     default_region: Option<Region>,
 }
 
 impl Accounts {
-    /// `own_account` is the account of the daemon's own credentials.
+    /// `own_account` is the account of the daemon's own credentials, once it is known.
     pub fn new(
         mirror: Arc<Mirror>,
-        own_account: AccountId,
+        own_account: Arc<OnceLock<AccountId>>,
         use_own_role_in: BTreeSet<AccountId>,
         default_region: Option<Region>,
     ) -> Self {
@@ -146,8 +146,7 @@ impl Accounts {
             .collect();
         match (matching.pop(), matching.is_empty()) {
             (Some((name, spec)), true) => {
-                // `IamRoleSelectorSpec::of` has checked that the ARN names an account.
-                let account = spec.arn.account().unwrap_or_else(|| self.own_account.clone());
+                let account = spec.arn.account().ok_or_else(|| no_role(object))?;
                 let role = RoleChoice::Assume { arn: spec.arn, external_id: spec.external_id };
                 Ok((role, account, Some(name)))
             }
@@ -156,10 +155,11 @@ impl Accounts {
                 selectors.push(name);
                 Err(Unplaced::Ambiguous { selectors })
             }
-            (None, _) if self.use_own_role_in.contains(&self.own_account) => {
-                Ok((RoleChoice::Own, self.own_account.clone(), None))
+            (None, _) => {
+                let own = self.own_account.get().filter(|account| self.use_own_role_in.contains(*account));
+                let account = own.ok_or_else(|| no_role(object))?;
+                Ok((RoleChoice::Own, account.clone(), None))
             }
-            (None, _) => Err(Unplaced::NoRoleSelected { namespace: object.metadata.namespace.clone() }),
         }
     }
 
@@ -182,6 +182,10 @@ impl Accounts {
     fn namespace(&self, object: &Object) -> Option<Arc<Object>> {
         self.mirror.get(&ObjectKey::new("", "Namespace", "", object.metadata.namespace.clone()))
     }
+}
+
+fn no_role(object: &Object) -> Unplaced {
+    Unplaced::NoRoleSelected { namespace: object.metadata.namespace.clone() }
 }
 
 /// Where an object lived when it was last worked on, as its status says.
@@ -227,7 +231,8 @@ mod tests {
             mirror.put(Arc::new(Object::from_value(object).unwrap()));
         }
         let own = own.iter().map(|account| account.parse().unwrap()).collect();
-        Accounts::new(mirror, "111111111111".parse().unwrap(), own, None)
+        let own_account = OnceLock::from("111111111111".parse::<AccountId>().unwrap());
+        Accounts::new(mirror, Arc::new(own_account), own, None)
     }
 
     fn vpc(status: Value, terminating: bool) -> Object {

@@ -12,7 +12,7 @@ use crate::api::{
     CommitId, Condition, ConditionStatus, FleetId, GroupKind, Object, ObjectKey, condition_types as types,
     find_condition, names,
 };
-use crate::aws::{AwsError, ErrorClass, Session, Sessions};
+use crate::aws::{AwsError, ErrorClass, Purpose, Session, Sessions, credentials_ended};
 use crate::clock::Clock;
 use crate::managers::{Desired, Manager, Observed, Readiness, Refusal};
 use crate::plan::Step;
@@ -445,6 +445,13 @@ impl ResourceController {
     }
 
     fn judge_error(&self, object: &Object, report: &mut Report, error: &AwsError) -> Next {
+        if credentials_ended(error)
+            && let Ok(placement) = self.accounts.place(object)
+        {
+            let commit = commit_of(object);
+            self.sessions.forget(&placement.role, &Purpose::Read);
+            self.sessions.forget(&placement.role, &Purpose::Change(commit));
+        }
         let mut verdict = Verdict::of_error(error);
         let key = object.key();
         let next = match &error.class {
@@ -563,6 +570,11 @@ impl ResourceController {
 pub fn finalizer(object: &Object) -> String {
     let gvk = object.gvk();
     format!("finalizers.{}/{}", gvk.group, gvk.kind)
+}
+
+/// The commit that set the object's content: CloudTrail shows it in the session's name.
+fn commit_of(object: &Object) -> Option<CommitId> {
+    object.annotation(names::ANNOTATION_REVISION)?.parse().ok()
 }
 
 fn is_read_only(object: &Object) -> bool {

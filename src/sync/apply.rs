@@ -11,8 +11,9 @@ use crate::api::provenance::{implicit_namespace, keep_revision};
 use crate::api::{CommitId, GroupKind, GroupVersionKind, Object, ObjectKey, names};
 use crate::clock::Clock;
 use crate::diagnostic::{Diagnostic, Severity};
-use crate::fleet::{self, Checked, LoadOptions};
-use crate::git::{Revision, Source, SourceError};
+use crate::fleet::{self, Checked, Fleet, Limits, Tree};
+use crate::graph::{Catalogue, KindCatalogue as _};
+use crate::git::{FileVersion, Revision, Source, SourceError};
 use crate::plan::guard::{self, Removal, Thresholds};
 use crate::store::mirror::Mirror;
 use crate::store::{ObjectStore, Selector, StoreError, Write};
@@ -59,8 +60,10 @@ pub enum SyncError {
 /// How revisions are judged.
 #[derive(Debug, Clone)]
 pub struct SyncSettings {
-    /// How the tree is read.
-    pub load: LoadOptions,
+    /// Namespace of namespaced objects that name none.
+    pub default_namespace: String,
+    /// What a tree may cost.
+    pub limits: Limits,
     /// When many removals are too many.
     pub thresholds: Thresholds,
 }
@@ -117,7 +120,7 @@ impl Syncer {
         let mut busy = self.busy.lock().await;
         let listing = self.store.list(&Selector::all()).await?;
         let applied = applied_commit(&listing.objects);
-        let loaded = fleet::load(&revision.files, &self.settings.load);
+        let loaded = self.load(&revision.files);
         let ignored =
             loaded.ignored.iter().map(|ignored| (ignored.file.clone(), ignored.reason.clone())).collect::<Vec<_>>();
         if loaded.is_empty() {
@@ -130,8 +133,8 @@ impl Syncer {
             .cloned()
             .collect();
         let mut checked = fleet::check(loaded, &last_good);
-        if applied.is_none() {
-            self.recover_failed_paths(&mut checked).await;
+        if let (None, Some(commit)) = (&applied, &revision.commit) {
+            self.recover_failed_paths(commit, &mut checked).await;
         }
         let approved: BTreeSet<String> = self.mirror.approvals().into_iter().chain(approvals_in(&checked)).collect();
         self.must_descend(revision, applied.as_ref(), &approved).await?;
@@ -219,19 +222,32 @@ impl Syncer {
         Ok(())
     }
 
+    fn load(&self, tree: &Tree) -> Fleet {
+        let builtin = Catalogue::builtin();
+        let is_namespaced = |gvk: &GroupVersionKind| builtin.kind(gvk).map(|kind| kind.namespaced);
+        let options = fleet::Options {
+            // The source has cut the tree to its path already.
+            path: "",
+            default_namespace: &self.settings.default_namespace,
+            limits: self.settings.limits,
+            is_namespaced: &is_namespaced,
+        };
+        fleet::load(tree, &options)
+    }
+
     /// With an empty store, what a broken path held last is looked for in its history.
-    async fn recover_failed_paths(&self, checked: &mut Checked) {
+    async fn recover_failed_paths(&self, from: &CommitId, checked: &mut Checked) {
         for path in checked.failed_paths.clone() {
-            let versions = match self.source.history(&path, HISTORY_LIMIT).await {
+            let versions = match self.source.history(from, &path, HISTORY_LIMIT).await {
                 Ok(versions) => versions,
                 Err(error) => {
                     tracing::warn!(path, %error, "no history: nothing of this path is touched");
                     continue;
                 }
             };
-            for (commit, content) in versions {
-                let tree = fleet::Tree::from([(path.clone(), content)]);
-                let loaded = fleet::load(&tree, &self.settings.load);
+            for FileVersion { commit, content } in versions {
+                let Some(content) = content else { continue };
+                let loaded = self.load(&Tree::from([(path.clone(), content)]));
                 if loaded.is_empty() || !loaded.failed_paths.is_empty() {
                     continue;
                 }

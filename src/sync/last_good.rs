@@ -31,10 +31,16 @@ pub(super) fn gone(
         .filter(|(key, object)| {
             !stated.contains(*key)
                 && !object.is_terminating()
-                && source_path(object).is_none_or(|path| !failed_paths.contains(path))
+                && source_path(object).is_none_or(|path| !is_failed(path, failed_paths))
         })
         .map(|(_, object)| object.clone())
         .collect()
+}
+
+/// Whether a path, or a link above it, could not be read.
+fn is_failed(path: &str, failed_paths: &BTreeSet<String>) -> bool {
+    let above = path.match_indices('/').filter_map(|(at, _)| path.get(..at));
+    above.chain([path]).any(|path| failed_paths.contains(path))
 }
 
 /// What an object's removal means.

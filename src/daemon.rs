@@ -1,0 +1,333 @@
+//! Wires everything for `run`: the one place that knows all the parts, owns the task tree and the shutdown.
+//!
+//! ```text
+//!  Source ▶ Poller ▶ Syncer ▶ store ◀─▶ controllers ◀─▶ AWS
+//!              ▲                │
+//!           webhook          Router ▶ FleetView ▶ page, API
+//! ```
+
+use std::collections::HashSet;
+use std::future::Future;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use rand::SeedableRng as _;
+use rand::rngs::StdRng;
+use tokio::sync::{mpsc, watch};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::api::{AccountId, Region};
+use crate::aws::{RoleChoice, Sessions};
+use crate::clock::Clock;
+use crate::controllers::accounts::Accounts;
+use crate::controllers::argocd::{Directory, HandOver, Hub};
+use crate::controllers::definition::DefinitionController;
+use crate::controllers::graphs::Graphs;
+use crate::controllers::instance::InstanceController;
+use crate::controllers::queue::Queue;
+use crate::controllers::resource::{ResourceController, Settings};
+use crate::controllers::router::{ALL_DEFINITIONS, Queues, Router};
+use crate::controllers::waiting::Waiting;
+use crate::git::{Changes, Polled, Poller, PollerOptions, Source, Trigger};
+use crate::managers::registry;
+use crate::store::ObjectStore;
+use crate::store::mirror::Mirror;
+use crate::sync::{SyncSettings, SyncState, Syncer};
+
+/// Instances worked on at once: graph passes are computation, not waiting.
+const INSTANCE_WIDTH: usize = 8;
+/// AWS resources worked on at once: they mostly wait for AWS.
+const RESOURCE_WIDTH: usize = 64;
+/// Between two tries to learn the account of the daemon's own credentials.
+const IDENTITY_RETRY: Duration = Duration::from_secs(30);
+/// Revisions that may wait for the syncer; a newer one makes an older one pointless.
+const REVISIONS_AHEAD: usize = 1;
+
+/// What a daemon is made of; tests hand in their own.
+pub struct Parts {
+    /// Time.
+    pub clock: Clock,
+    /// Chance: jitter.
+    pub seed: u64,
+    /// Objects.
+    pub store: Arc<dyn ObjectStore>,
+    /// The fleet repository.
+    pub source: Arc<dyn Source>,
+    /// Wake-ups of a watched directory.
+    pub changes: Option<Changes>,
+    /// How often the source is asked.
+    pub poll: PollerOptions,
+    /// AWS.
+    pub sessions: Arc<Sessions>,
+    /// Accounts where the daemon's own role may be used.
+    pub use_own_role_in: Vec<AccountId>,
+    /// Region of objects that name none.
+    pub default_region: Option<Region>,
+    /// Fleet, mode, resync.
+    pub settings: Settings,
+    /// How revisions are judged.
+    pub sync: SyncSettings,
+    /// The API server that Argo CD runs on.
+    pub hub: Option<Hub>,
+    /// Where hub objects are kept as files.
+    pub export: Option<Directory>,
+}
+
+/// A running daemon, as those see it who serve it to people.
+#[derive(Clone)]
+pub struct Handle {
+    /// The objects.
+    pub mirror: Arc<Mirror>,
+    /// Counts changes of the objects.
+    pub changed: watch::Receiver<u64>,
+    /// Where the sync stands.
+    pub sync: watch::Receiver<SyncState>,
+    /// Makes the source be asked at once.
+    pub trigger: Trigger,
+    /// Becomes true when the first revision, or its failure, is known.
+    pub ready: watch::Receiver<bool>,
+    /// Queue depths.
+    pub queues: Queues,
+}
+
+/// The daemon's tasks.
+pub struct Daemon {
+    handle: Handle,
+    tasks: TaskTracker,
+    stop: CancellationToken,
+}
+
+impl Daemon {
+    /// Starts all tasks. They end when `stop` is cancelled; a task that fails cancels it.
+    pub fn start(parts: Parts, stop: CancellationToken) -> Self {
+        let tasks = TaskTracker::new();
+        let Parts { clock, seed, store, source, sessions, settings, .. } = parts;
+        let mirror = Arc::new(Mirror::default());
+        let graphs = Arc::new(Graphs::default());
+        let waiting = Arc::new(Waiting::default());
+        let queues = Queues {
+            definitions: Arc::new(Queue::new(clock.clone(), seed)),
+            instances: Arc::new(Queue::new(clock.clone(), seed.wrapping_add(1))),
+            resources: Arc::new(Queue::new(clock.clone(), seed.wrapping_add(2))),
+        };
+        let (changed_sender, changed) = watch::channel(0);
+        let managers = registry::all();
+        let managed: HashSet<_> = managers.iter().map(|manager| manager.kind()).collect();
+        let router = Router::new(
+            store.clone(),
+            mirror.clone(),
+            graphs.clone(),
+            waiting.clone(),
+            queues.clone(),
+            managed,
+            changed_sender,
+        );
+        let own_account = Arc::new(OnceLock::new());
+        let accounts = Arc::new(Accounts::new(
+            mirror.clone(),
+            own_account.clone(),
+            parts.use_own_role_in.iter().cloned().collect(),
+            parts.default_region.clone(),
+        ));
+        let syncer = Arc::new(Syncer::new(store.clone(), mirror.clone(), source.clone(), clock.clone(), parts.sync));
+        let poller = Poller::new(source, parts.poll, clock.clone(), StdRng::seed_from_u64(seed.wrapping_add(3)));
+        let trigger = poller.trigger();
+        let (ready_sender, ready) = watch::channel(false);
+        let handle = Handle {
+            mirror: mirror.clone(),
+            changed: changed.clone(),
+            sync: syncer.state(),
+            trigger: trigger.clone(),
+            ready,
+            queues: queues.clone(),
+        };
+
+        let spawn = Spawner { tasks: &tasks, stop: &stop };
+        spawn.task("router", {
+            let stop = stop.clone();
+            async move { router.run(stop).await.map_err(|error| error.to_string()) }
+        });
+        spawn.endless("definitions", {
+            let controller =
+                Arc::new(DefinitionController::new(store.clone(), mirror.clone(), graphs.clone(), clock.clone()));
+            let (mirror, graphs, queues_after) = (mirror.clone(), graphs.clone(), queues.clone());
+            queues.definitions.clone().run(1, stop.clone(), move |_| {
+                let (controller, mirror, graphs) = (controller.clone(), mirror.clone(), graphs.clone());
+                let queues = queues_after.clone();
+                async move {
+                    let next = controller.compile_all().await;
+                    Router::enqueue_instances(&mirror, &graphs, &queues);
+                    next
+                }
+            })
+        });
+        spawn.endless("instances", {
+            let controller =
+                Arc::new(InstanceController::new(store.clone(), mirror.clone(), graphs.clone(), clock.clone()));
+            queues.instances.clone().run(INSTANCE_WIDTH, stop.clone(), move |key| {
+                let controller = controller.clone();
+                async move { controller.reconcile(key).await }
+            })
+        });
+        spawn.endless("resources", {
+            let controller = Arc::new(ResourceController::new(
+                store.clone(),
+                mirror.clone(),
+                accounts,
+                sessions.clone(),
+                managers,
+                waiting,
+                clock.clone(),
+                settings.clone(),
+            ));
+            queues.resources.clone().run(RESOURCE_WIDTH, stop.clone(), move |key| {
+                let controller = controller.clone();
+                async move { controller.reconcile(key).await }
+            })
+        });
+        let (found_sender, found) = mpsc::channel(REVISIONS_AHEAD);
+        spawn.endless("poller", poller.run(found_sender, stop.clone()));
+        spawn.endless("sync", take_revisions(syncer.clone(), found, ready_sender, stop.clone()));
+        spawn.endless("tidy", tidy(syncer, changed.clone(), stop.clone()));
+        if let Some(changes) = parts.changes {
+            spawn.endless("directory watch", watch_directory(changes, trigger, stop.clone()));
+        }
+        if !parts.use_own_role_in.is_empty() {
+            let region = parts.default_region.clone();
+            let queues = queues.clone();
+            spawn.endless("identity", learn_identity(sessions, region, own_account, queues, mirror.clone(), clock.clone(), stop.clone()));
+        }
+        let hand_over = HandOver::new(mirror, settings.fleet, clock, parts.hub, parts.export);
+        spawn.endless("hand-over", hand_over.run(changed, stop.clone()));
+        tasks.close();
+        queues.definitions.add(ALL_DEFINITIONS);
+        Self { handle, tasks, stop }
+    }
+
+    /// What others may see and do.
+    pub fn handle(&self) -> Handle {
+        self.handle.clone()
+    }
+
+    /// Waits until every task has ended.
+    pub async fn finished(&self) {
+        self.tasks.wait().await;
+    }
+
+    /// Tells every task to end and waits for them: calls under way are finished, nothing new begins.
+    pub async fn shut_down(&self) {
+        self.stop.cancel();
+        self.tasks.wait().await;
+    }
+}
+
+/// Starts tasks that belong to the daemon.
+struct Spawner<'a> {
+    tasks: &'a TaskTracker,
+    stop: &'a CancellationToken,
+}
+
+impl Spawner<'_> {
+    /// A task whose failure ends the daemon: without it the others would work on stale data.
+    fn task(&self, name: &'static str, work: impl Future<Output = Result<(), String>> + Send + 'static) {
+        let stop = self.stop.clone();
+        self.tasks.spawn(async move {
+            if let Err(error) = work.await {
+                tracing::error!(task = name, error, "ended, and the daemon with it");
+                stop.cancel();
+            }
+        });
+    }
+
+    fn endless(&self, name: &'static str, work: impl Future<Output = ()> + Send + 'static) {
+        self.task(name, async move {
+            work.await;
+            Ok(())
+        });
+    }
+}
+
+async fn take_revisions(
+    syncer: Arc<Syncer>,
+    mut found: mpsc::Receiver<Polled>,
+    ready: watch::Sender<bool>,
+    stop: CancellationToken,
+) {
+    loop {
+        let polled = tokio::select! {
+            biased;
+            () = stop.cancelled() => return,
+            polled = found.recv() => polled,
+        };
+        match polled {
+            Some(Polled::Revision(revision)) => {
+                if let Err(error) = syncer.take(&revision).await {
+                    syncer.report_failure(&error);
+                }
+            }
+            Some(Polled::Failed { error, .. }) => syncer.report_failure(&error),
+            Some(Polled::Recovered) => syncer.unchanged(),
+            None => return,
+        }
+        ready.send_replace(true);
+    }
+}
+
+async fn tidy(syncer: Arc<Syncer>, mut changed: watch::Receiver<u64>, stop: CancellationToken) {
+    loop {
+        tokio::select! {
+            biased;
+            () = stop.cancelled() => return,
+            outcome = changed.changed() => if outcome.is_err() { return },
+        }
+        if let Err(error) = syncer.tidy().await {
+            tracing::warn!(%error, "cannot tidy, will be tried after the next change");
+        }
+    }
+}
+
+async fn watch_directory(mut changes: Changes, trigger: Trigger, stop: CancellationToken) {
+    loop {
+        tokio::select! {
+            biased;
+            () = stop.cancelled() => return,
+            alive = changes.next() => if !alive { return },
+        }
+        trigger.fire();
+    }
+}
+
+/// Asks AWS whose credentials the daemon has, until it knows. Objects that wait for it are woken.
+async fn learn_identity(
+    sessions: Arc<Sessions>,
+    region: Option<Region>,
+    own_account: Arc<OnceLock<AccountId>>,
+    queues: Queues,
+    mirror: Arc<Mirror>,
+    clock: Clock,
+    stop: CancellationToken,
+) {
+    let Some(region) = region.or_else(|| "us-east-1".parse().ok()) else { return };
+    loop {
+        match sessions.read(&RoleChoice::Own, &region).await {
+            Ok(session) => {
+                tracing::info!(account = %session.account(), "the daemon's own account");
+                if own_account.set(session.account().clone()).is_ok() {
+                    let managed = registry::all();
+                    for manager in managed {
+                        mirror.of_kind(&manager.kind()).iter().for_each(|object| queues.resources.add(object.key()));
+                    }
+                }
+                return;
+            }
+            Err(error) => tracing::warn!(%error, "cannot learn whose credentials these are"),
+        }
+        tokio::select! {
+            biased;
+            () = stop.cancelled() => return,
+            () = clock.sleep(IDENTITY_RETRY) => {}
+        }
+    }
+}
+

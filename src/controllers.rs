@@ -12,10 +12,14 @@
 
 pub mod accounts;
 pub mod argocd;
+pub mod definition;
 pub mod executor;
+pub mod graphs;
+pub mod instance;
 mod ownership;
 pub mod queue;
 mod references;
 mod report;
 pub mod resource;
+pub mod router;
 pub mod waiting;

@@ -130,8 +130,10 @@ impl Daemon {
             parts.use_own_role_in.iter().cloned().collect(),
             parts.default_region.clone(),
         ));
-        let syncer = Arc::new(Syncer::new(store.clone(), mirror.clone(), source.clone(), clock.clone(), parts.sync));
-        let poller = Poller::new(source, parts.poll, clock.clone(), StdRng::seed_from_u64(seed.wrapping_add(3)));
+        let syncer =
+            Arc::new(Syncer::new(store.clone(), mirror.clone(), source.clone(), clock.clone(), parts.sync));
+        let poller =
+            Poller::new(source, parts.poll, clock.clone(), StdRng::seed_from_u64(seed.wrapping_add(3)));
         let trigger = poller.trigger();
         let (ready_sender, ready) = watch::channel(false);
         let handle = Handle {
@@ -149,8 +151,12 @@ impl Daemon {
             async move { router.run(stop).await.map_err(|error| error.to_string()) }
         });
         spawn.endless("definitions", {
-            let controller =
-                Arc::new(DefinitionController::new(store.clone(), mirror.clone(), graphs.clone(), clock.clone()));
+            let controller = Arc::new(DefinitionController::new(
+                store.clone(),
+                mirror.clone(),
+                graphs.clone(),
+                clock.clone(),
+            ));
             let (mirror, graphs, queues_after) = (mirror.clone(), graphs.clone(), queues.clone());
             queues.definitions.clone().run(1, stop.clone(), move |_| {
                 let (controller, mirror, graphs) = (controller.clone(), mirror.clone(), graphs.clone());
@@ -163,8 +169,12 @@ impl Daemon {
             })
         });
         spawn.endless("instances", {
-            let controller =
-                Arc::new(InstanceController::new(store.clone(), mirror.clone(), graphs.clone(), clock.clone()));
+            let controller = Arc::new(InstanceController::new(
+                store.clone(),
+                mirror.clone(),
+                graphs.clone(),
+                clock.clone(),
+            ));
             queues.instances.clone().run(INSTANCE_WIDTH, stop.clone(), move |key| {
                 let controller = controller.clone();
                 async move { controller.reconcile(key).await }
@@ -196,7 +206,18 @@ impl Daemon {
         if !parts.use_own_role_in.is_empty() {
             let region = parts.default_region.clone();
             let queues = queues.clone();
-            spawn.endless("identity", learn_identity(sessions, region, own_account, queues, mirror.clone(), clock.clone(), stop.clone()));
+            spawn.endless(
+                "identity",
+                learn_identity(
+                    sessions,
+                    region,
+                    own_account,
+                    queues,
+                    mirror.clone(),
+                    clock.clone(),
+                    stop.clone(),
+                ),
+            );
         }
         let hand_over = HandOver::new(mirror, settings.fleet, clock, parts.hub, parts.export);
         spawn.endless("hand-over", hand_over.run(changed, stop.clone()));
@@ -316,7 +337,10 @@ async fn learn_identity(
                 if own_account.set(session.account().clone()).is_ok() {
                     let managed = registry::all();
                     for manager in managed {
-                        mirror.of_kind(&manager.kind()).iter().for_each(|object| queues.resources.add(object.key()));
+                        mirror
+                            .of_kind(&manager.kind())
+                            .iter()
+                            .for_each(|object| queues.resources.add(object.key()));
                     }
                 }
                 return;
@@ -330,4 +354,3 @@ async fn learn_identity(
         }
     }
 }
-

@@ -5,6 +5,7 @@
 //! sync keeps the last good version of everything seen there. What the objects mean (schemas, graphs,
 //! effects on AWS) is judged elsewhere.
 
+mod check;
 mod classify;
 mod files;
 mod ignore;
@@ -22,6 +23,7 @@ use crate::yaml;
 use self::classify::Candidate;
 use self::kinds::Kinds;
 
+pub use self::check::{Checked, check, check_with};
 pub use self::ignore::IGNORE_FILE;
 pub use self::tree::{FileContent, Tree};
 

@@ -14,11 +14,13 @@ pub mod aws;
 pub mod clock;
 pub mod config;
 pub mod controllers;
+pub mod daemon;
 pub mod git;
 pub mod managers;
 #[cfg(feature = "simulator")]
 pub mod simulator;
 pub mod store;
+pub mod sync;
 
 // Pure: functions over values, no I/O, no tokio.
 pub mod api;
@@ -27,6 +29,7 @@ pub mod cel;
 pub mod diagnostic;
 pub mod fleet;
 pub mod graph;
+
 pub mod plan;
 pub mod schema;
 pub mod yaml;

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
-use crate::api::definition::{DEFINITION_GROUP, DEFINITION_KIND};
-use crate::api::{Condition, GroupKind, Object, condition_types as types, set_condition};
+use crate::api::definition::DEFINITION_KIND;
+use crate::api::{Condition, GroupKind, Object, condition_types as types, names, set_condition};
 use crate::clock::Clock;
 use crate::graph::{self, Catalogue, Graph, Problem};
 use crate::store::mirror::Mirror;
@@ -33,13 +33,14 @@ impl DefinitionController {
 
     /// The kind of definitions.
     pub fn kind() -> GroupKind {
-        GroupKind::new(DEFINITION_GROUP, DEFINITION_KIND)
+        GroupKind::new(names::KRO_GROUP, DEFINITION_KIND)
     }
 
     /// Compiles every definition of the store. A definition that is wrong keeps the graph it had.
     pub async fn compile_all(&self) -> Next {
         let definitions = self.mirror.of_kind(&Self::kind());
-        let outcomes = graph::compile_all(definitions.iter().map(AsRef::as_ref), Catalogue::builtin()).outcomes;
+        let outcomes =
+            graph::compile_all(definitions.iter().map(AsRef::as_ref), Catalogue::builtin()).outcomes;
         let before = self.graphs.all();
         let mut graphs: BTreeMap<GroupKind, Arc<Graph>> = BTreeMap::new();
         let mut verdicts = Vec::new();
@@ -61,7 +62,8 @@ impl DefinitionController {
         }
         self.graphs.publish(graphs);
         for (name, verdict) in verdicts {
-            let Some(definition) = definitions.iter().find(|definition| definition.metadata.name == name) else {
+            let Some(definition) = definitions.iter().find(|definition| definition.metadata.name == name)
+            else {
                 continue;
             };
             if let Err(error) = self.report(definition, &verdict).await {
@@ -80,9 +82,14 @@ impl DefinitionController {
         let mut status = definition.status().as_object().cloned().unwrap_or_default();
         let generation = definition.metadata.generation;
         let now = self.clock.now();
-        let mut condition = |status: &mut Map<String, Value>, type_: &str, holds: bool, reason: &str, message: &str| {
-            set_condition(status, Condition::new(type_, holds, reason, message).at_generation(generation), now);
-        };
+        let condition =
+            |status: &mut Map<String, Value>, type_: &str, holds: bool, reason: &str, message: &str| {
+                set_condition(
+                    status,
+                    Condition::new(type_, holds, reason, message).at_generation(generation),
+                    now,
+                );
+            };
         match verdict {
             Ok(order) => {
                 status.insert("topologicalOrder".into(), json!(order));
@@ -91,7 +98,8 @@ impl DefinitionController {
                 condition(&mut status, types::READY, true, "Ready", "");
             }
             Err(problems) => {
-                let message: Vec<&str> = problems.iter().take(3).map(|problem| problem.message.as_str()).collect();
+                let message: Vec<&str> =
+                    problems.iter().take(3).map(|problem| problem.message.as_str()).collect();
                 let message = message.join("; ");
                 status.insert("state".into(), json!("Inactive"));
                 condition(&mut status, types::GRAPH_ACCEPTED, false, "InvalidResourceGraph", &message);

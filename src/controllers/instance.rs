@@ -6,11 +6,16 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use crate::api::{
-    Condition, ConditionStatus, GroupKind, Object, ObjectKey, condition_types as types, find_condition, names,
-    provenance::{implicit_namespace, keep_revision}, set_condition,
+    Condition, ConditionStatus, GroupKind, Object, ObjectKey, condition_types as types, find_condition,
+    names,
+    provenance::{implicit_namespace, keep_revision},
+    set_condition,
 };
 use crate::clock::Clock;
-use crate::graph::{ANNOTATION_APPLY_ORDER, Evaluation, Graph, InstanceState, InstanceStatus, Lookup, NodeState, instance_status};
+use crate::graph::{
+    ANNOTATION_APPLY_ORDER, Evaluation, Graph, InstanceState, InstanceStatus, Lookup, NodeState,
+    instance_status,
+};
 use crate::plan::guard;
 use crate::store::mirror::{Mirror, owner_of};
 use crate::store::{ObjectStore, Selector, StoreError, Write};
@@ -63,7 +68,9 @@ impl InstanceController {
     pub async fn reconcile(&self, key: ObjectKey) -> Next {
         match self.pass(&key).await {
             Ok(next) => next,
-            Err(StoreError::Conflict { .. } | StoreError::NotFound { .. }) => Next::After(std::time::Duration::ZERO),
+            Err(StoreError::Conflict { .. } | StoreError::NotFound { .. }) => {
+                Next::After(std::time::Duration::ZERO)
+            }
             Err(error) => {
                 tracing::error!(object = %key, %error, "the store failed");
                 Next::Backoff
@@ -77,9 +84,9 @@ impl InstanceController {
             return self.delete(&instance).await;
         }
         let Some(graph) = self.graphs.get(&key.group_kind()) else { return Ok(Next::Settled) };
-        let suspended = instance
-            .annotation(names::ANNOTATION_RECONCILE)
-            .is_some_and(|value| value.eq_ignore_ascii_case("suspended") || value.eq_ignore_ascii_case("disabled"));
+        let suspended = instance.annotation(names::ANNOTATION_RECONCILE).is_some_and(|value| {
+            value.eq_ignore_ascii_case("suspended") || value.eq_ignore_ascii_case("disabled")
+        });
         if suspended {
             let state = InstanceState::InProgress;
             self.write(&instance, &InstanceStatus::suspended(state, instance.metadata.generation)).await?;
@@ -139,8 +146,11 @@ impl InstanceController {
     }
 
     async fn apply(&self, children: Vec<Object>) -> Result<(), StoreError> {
-        let namespaces: BTreeSet<String> =
-            children.iter().map(|child| child.metadata.namespace.clone()).filter(|name| !name.is_empty()).collect();
+        let namespaces: BTreeSet<String> = children
+            .iter()
+            .map(|child| child.metadata.namespace.clone())
+            .filter(|name| !name.is_empty())
+            .collect();
         let mut writes = Vec::new();
         for name in namespaces {
             let namespace = implicit_namespace(&name);
@@ -148,7 +158,8 @@ impl InstanceController {
                 writes.push(Write::Apply { owner: names::OWNER_IMPLICIT.into(), object: namespace });
             }
         }
-        let children = children.into_iter().map(|object| Write::Apply { owner: names::OWNER_GRAPH.into(), object });
+        let children =
+            children.into_iter().map(|object| Write::Apply { owner: names::OWNER_GRAPH.into(), object });
         writes.extend(children);
         self.store.transaction(writes).await?;
         Ok(())
@@ -167,7 +178,10 @@ impl InstanceController {
         let removals = unwanted
             .iter()
             .filter(|child| !child.is_terminating())
-            .map(|child| guard::Removal { object: child.key(), protected: self.mirror.protected_below(&child.key()) })
+            .map(|child| guard::Removal {
+                object: child.key(),
+                protected: self.mirror.protected_below(&child.key()),
+            })
             .collect();
         // One instance's prune is judged by what it takes with it, not by its share of the fleet.
         let by_effect = guard::Thresholds { max_removals: usize::MAX, max_percent: 100 };
@@ -264,9 +278,16 @@ impl InstanceController {
         for child in self.mirror.descendants(key) {
             for type_ in [types::TERMINAL, types::RECOVERABLE] {
                 let condition = find_condition(child.status(), type_);
-                if let Some(condition) = condition.filter(|condition| condition.status == ConditionStatus::True) {
+                if let Some(condition) =
+                    condition.filter(|condition| condition.status == ConditionStatus::True)
+                {
                     let message = format!("{}: {}", child.key(), condition.message.unwrap_or_default());
-                    return Condition::new(types::HEALTHY, false, &condition.reason.unwrap_or_default(), message);
+                    return Condition::new(
+                        types::HEALTHY,
+                        false,
+                        &condition.reason.unwrap_or_default(),
+                        message,
+                    );
                 }
             }
         }

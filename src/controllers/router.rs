@@ -128,7 +128,9 @@ impl Router {
         let kind = object.gvk().group_kind();
         if self.managed.contains(&kind) {
             self.queues.resources.add(object.key());
-        } else if self.graphs.get(&kind).is_some() || object.metadata.finalizers.iter().any(|name| name == names::FINALIZER_INSTANCE) {
+        } else if self.graphs.get(&kind).is_some()
+            || object.metadata.finalizers.iter().any(|name| name == names::FINALIZER_INSTANCE)
+        {
             self.queues.instances.add(object.key());
         }
     }
@@ -188,7 +190,10 @@ fn is_intent_changed(before: &Object, after: &Object) -> bool {
     let stated = |object: &Object| -> BTreeMap<String, String> {
         let own = [names::ANNOTATION_REVISION, names::ANNOTATION_SOURCE, crate::store::ANNOTATION_INTENT];
         let annotations = object.metadata.annotations.iter();
-        annotations.filter(|(name, _)| !own.contains(&name.as_str())).map(|(n, v)| (n.clone(), v.clone())).collect()
+        annotations
+            .filter(|(name, _)| !own.contains(&name.as_str()))
+            .map(|(n, v)| (n.clone(), v.clone()))
+            .collect()
     };
     before.metadata.uid != after.metadata.uid
         || before.metadata.generation != after.metadata.generation

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::{Fleet, FleetDocument};
 use crate::api::approval::{self, ApprovalSpec};
-use crate::api::definition::{DEFINITION_GROUP, DEFINITION_KIND};
+use crate::api::definition::DEFINITION_KIND;
 use crate::api::iam_role_selector::{self, IamRoleSelectorSpec};
 use crate::api::{GroupKind, Object, ObjectKey, names, provenance::source_path};
 use crate::diagnostic::{Diagnostic, Location, Severity};
@@ -31,8 +31,10 @@ pub struct Checked {
 pub fn check(fleet: Fleet, last_good: &[Arc<Object>]) -> Checked {
     let mut checked =
         Checked { diagnostics: fleet.diagnostics, failed_paths: fleet.failed_paths, ..Checked::default() };
-    let (definitions, others): (Vec<_>, Vec<_>) =
-        fleet.documents.into_iter().partition(|document| document.object.gvk().group_kind() == definition_kind());
+    let (definitions, others): (Vec<_>, Vec<_>) = fleet
+        .documents
+        .into_iter()
+        .partition(|document| document.object.gvk().group_kind() == definition_kind());
     let mut catalogue = Catalogue::builtin();
     checked.definitions(definitions, last_good, &mut catalogue);
     for document in others {
@@ -61,7 +63,7 @@ pub fn check_with(fleet: Fleet, graphs: &BTreeMap<GroupKind, Arc<Graph>>) -> Che
 }
 
 fn definition_kind() -> GroupKind {
-    GroupKind::new(DEFINITION_GROUP, DEFINITION_KIND)
+    GroupKind::new(names::KRO_GROUP, DEFINITION_KIND)
 }
 
 impl Checked {
@@ -135,7 +137,9 @@ impl Checked {
             problems.extend(found);
             admitted = Some(object);
         } else if gvk.group != names::FLEETWRIGHT_GROUP {
-            let message = format!("nobody here manages the kind `{gvk}`: it is stored and handed to the hub as written");
+            let message = format!(
+                "nobody here manages the kind `{gvk}`: it is stored and handed to the hub as written"
+            );
             problems.push(Problem::warning("/kind", "unmanaged-kind", message));
         }
         self.accept(document, &problems, admitted);
@@ -159,7 +163,8 @@ fn against_schema(object: &Object, kind: &schema::Schema) -> (Object, Vec<Proble
     let mut problems: Vec<Problem> = schema::prune(kind, &mut value)
         .into_iter()
         .map(|pointer| {
-            let message = format!("unknown field `{}` is dropped", pointer.trim_start_matches('/').replace('/', "."));
+            let message =
+                format!("unknown field `{}` is dropped", pointer.trim_start_matches('/').replace('/', "."));
             Problem::warning(pointer, "unknown-field", message)
         })
         .collect();
@@ -177,8 +182,11 @@ fn against_schema(object: &Object, kind: &schema::Schema) -> (Object, Vec<Proble
 fn diagnostic(document: &FleetDocument, problem: &Problem) -> Diagnostic {
     let position = document.document.position(&problem.pointer);
     let offset = problem.offset.and_then(|offset| u32::try_from(offset).ok()).unwrap_or_default();
-    let location =
-        Location { file: document.file.clone(), line: position.line, column: position.column.saturating_add(offset) };
+    let location = Location {
+        file: document.file.clone(),
+        line: position.line,
+        column: position.column.saturating_add(offset),
+    };
     let mut diagnostic = match problem.severity {
         Severity::Error => Diagnostic::error(problem.code, problem.message.clone()),
         Severity::Warning => Diagnostic::warning(problem.code, problem.message.clone()),

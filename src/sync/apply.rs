@@ -6,14 +6,14 @@ use std::sync::Arc;
 use serde_json::json;
 use tokio::sync::{Mutex, watch};
 
-use crate::api::definition::{DEFINITION_GROUP, DEFINITION_KIND};
+use crate::api::definition::DEFINITION_KIND;
 use crate::api::provenance::{implicit_namespace, keep_revision};
 use crate::api::{CommitId, GroupKind, GroupVersionKind, Object, ObjectKey, names};
 use crate::clock::Clock;
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::fleet::{self, Checked, Fleet, Limits, Tree};
-use crate::graph::{Catalogue, KindCatalogue as _};
 use crate::git::{FileVersion, Revision, Source, SourceError};
+use crate::graph::{Catalogue, KindCatalogue as _};
 use crate::plan::guard::{self, Removal, Thresholds};
 use crate::store::mirror::Mirror;
 use crate::store::{ObjectStore, Selector, StoreError, Write};
@@ -97,7 +97,15 @@ impl Syncer {
         settings: SyncSettings,
     ) -> Self {
         let state = SyncState { source: source.describe(), ..SyncState::default() };
-        Self { store, mirror, source, clock, settings, state: watch::Sender::new(state), busy: Mutex::new(None) }
+        Self {
+            store,
+            mirror,
+            source,
+            clock,
+            settings,
+            state: watch::Sender::new(state),
+            busy: Mutex::new(None),
+        }
     }
 
     /// Where the sync stands, now and after each change.
@@ -121,22 +129,26 @@ impl Syncer {
         let listing = self.store.list(&Selector::all()).await?;
         let applied = applied_commit(&listing.objects);
         let loaded = self.load(&revision.files);
-        let ignored =
-            loaded.ignored.iter().map(|ignored| (ignored.file.clone(), ignored.reason.clone())).collect::<Vec<_>>();
+        let ignored = loaded
+            .ignored
+            .iter()
+            .map(|ignored| (ignored.file.clone(), ignored.reason.clone()))
+            .collect::<Vec<_>>();
         if loaded.is_empty() {
             return Err(SyncError::Empty { label: revision.label.clone() });
         }
         let last_good: Vec<Arc<Object>> = listing
             .objects
             .iter()
-            .filter(|object| object.gvk().group_kind() == GroupKind::new(DEFINITION_GROUP, DEFINITION_KIND))
+            .filter(|object| object.gvk().group_kind() == GroupKind::new(names::KRO_GROUP, DEFINITION_KIND))
             .cloned()
             .collect();
         let mut checked = fleet::check(loaded, &last_good);
         if let (None, Some(commit)) = (&applied, &revision.commit) {
             self.recover_failed_paths(commit, &mut checked).await;
         }
-        let approved: BTreeSet<String> = self.mirror.approvals().into_iter().chain(approvals_in(&checked)).collect();
+        let approved: BTreeSet<String> =
+            self.mirror.approvals().into_iter().chain(approvals_in(&checked)).collect();
         self.must_descend(revision, applied.as_ref(), &approved).await?;
         let stated: BTreeSet<ObjectKey> = checked.objects.iter().map(|(_, object)| object.key()).collect();
         let instance_kinds: BTreeSet<GroupKind> = checked.graphs.keys().cloned().collect();
@@ -209,7 +221,8 @@ impl Syncer {
                 && !objects.iter().any(|other| other.metadata.namespace == object.metadata.name)
         });
         writes.extend(
-            implicit.map(|object| Write::Delete { key: object.key(), uid: Some(object.metadata.uid.clone()) }),
+            implicit
+                .map(|object| Write::Delete { key: object.key(), uid: Some(object.metadata.uid.clone()) }),
         );
         if !writes.is_empty() {
             self.store.transaction(writes).await?;
@@ -272,7 +285,8 @@ impl Syncer {
         if applied == commit || self.source.descends_from(commit, applied).await? {
             return Ok(());
         }
-        let digest = guard::digest_of(&[ObjectKey::new("", "Commit", applied.to_string(), commit.to_string())]);
+        let digest =
+            guard::digest_of(&[ObjectKey::new("", "Commit", applied.to_string(), commit.to_string())]);
         // An approval that stands in the new revision names the revision before it: it cannot name itself.
         let tolerated = guard::digest_of(&[ObjectKey::new("", "Commit", applied.to_string(), "")]);
         if approved.contains(&digest) || approved.contains(&tolerated) {
@@ -298,12 +312,16 @@ impl Syncer {
         let known: BTreeSet<GroupKind> = instance_kinds
             .iter()
             .cloned()
-            .chain(objects.iter().filter(|object| is_instance(object)).map(|object| object.gvk().group_kind()))
+            .chain(
+                objects.iter().filter(|object| is_instance(object)).map(|object| object.gvk().group_kind()),
+            )
             .collect();
         for object in gone(&authored, &in_force.stated, &in_force.failed_paths) {
             match role(&object, objects, &known) {
-                Role::Root => removals
-                    .push(Removal { object: object.key(), protected: self.mirror.protected_below(&object.key()) }),
+                Role::Root => removals.push(Removal {
+                    object: object.key(),
+                    protected: self.mirror.protected_below(&object.key()),
+                }),
                 Role::Support(users) if users.is_empty() => prune.deletes.push(object.key()),
                 Role::Support(users) => {
                     let users = users.iter().map(ToString::to_string).collect();
@@ -338,15 +356,23 @@ impl Syncer {
         for (_, object) in &checked.objects {
             let mut object = object.clone();
             object.metadata.annotations.insert(names::ANNOTATION_REVISION.into(), label.clone());
-            keep_revision(&mut object, existing.get(&object.key()).map(|existing| existing.as_ref()));
+            let before = existing.get(&object.key()).map(|existing| existing.as_ref());
+            keep_revision(&mut object, before);
             writes.push(Write::Apply { owner: names::OWNER_GIT.into(), object });
         }
         for (_, object) in &checked.objects {
             let namespace = object.metadata.namespace.as_str();
             let key = ObjectKey::new("", "Namespace", "", namespace);
             let declared = checked.objects.iter().any(|(_, object)| object.key() == key);
-            if !namespace.is_empty() && !declared && !existing.contains_key(&key) && namespaces.insert(namespace) {
-                tracing::warn!(namespace, "nobody declares this namespace: it is created, and goes when it is empty");
+            if !namespace.is_empty()
+                && !declared
+                && !existing.contains_key(&key)
+                && namespaces.insert(namespace)
+            {
+                tracing::warn!(
+                    namespace,
+                    "nobody declares this namespace: it is created, and goes when it is empty"
+                );
                 let object = implicit_namespace(namespace);
                 writes.insert(0, Write::Apply { owner: names::OWNER_IMPLICIT.into(), object });
             }
@@ -404,7 +430,9 @@ fn log_findings(diagnostics: &[Diagnostic]) {
         let help = diagnostic.help.as_deref().unwrap_or_default();
         match diagnostic.severity {
             Severity::Error => tracing::error!(code = diagnostic.code, place, help, "{}", diagnostic.message),
-            Severity::Warning => tracing::warn!(code = diagnostic.code, place, help, "{}", diagnostic.message),
+            Severity::Warning => {
+                tracing::warn!(code = diagnostic.code, place, help, "{}", diagnostic.message)
+            }
             Severity::Note => tracing::debug!(code = diagnostic.code, place, "{}", diagnostic.message),
         }
     }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::api::definition::{DEFINITION_GROUP, DEFINITION_KIND};
+use crate::api::definition::DEFINITION_KIND;
 use crate::api::{GroupKind, Object, ObjectKey, iam_role_selector, names, provenance::source_path};
 
 /// The objects of the store that Git once stated.
@@ -60,7 +60,7 @@ pub(super) fn role(object: &Object, all: &[Arc<Object>], instance_kinds: &BTreeS
     let users = |uses: &dyn Fn(&Object) -> bool| -> Vec<ObjectKey> {
         all.iter().filter(|other| uses(other)).map(|other| other.key()).collect()
     };
-    if kind == GroupKind::new(DEFINITION_GROUP, DEFINITION_KIND) {
+    if kind == GroupKind::new(names::KRO_GROUP, DEFINITION_KIND) {
         let created = created_kind(object);
         return Role::Support(users(&|other| created.as_ref() == Some(&other.gvk().group_kind())));
     }
@@ -94,7 +94,14 @@ mod tests {
 
     use super::*;
 
-    fn object(kind: &str, group: &str, namespace: &str, name: &str, source: &str, more: Value) -> Arc<Object> {
+    fn object(
+        kind: &str,
+        group: &str,
+        namespace: &str,
+        name: &str,
+        source: &str,
+        more: Value,
+    ) -> Arc<Object> {
         let api_version = if group.is_empty() { "v1".into() } else { format!("{group}/v1alpha1") };
         let mut value = json!({"apiVersion": api_version, "kind": kind,
             "metadata": {"name": name, "namespace": namespace, "annotations": {names::ANNOTATION_SOURCE: source}}});
@@ -113,8 +120,10 @@ mod tests {
         ];
         let stated = BTreeSet::from([objects[2].key()]);
         let failed = BTreeSet::from(["clusters/a.yaml".to_owned()]);
-        let gone: Vec<String> =
-            gone(&authored(&objects), &stated, &failed).iter().map(|object| object.metadata.name.clone()).collect();
+        let gone: Vec<String> = gone(&authored(&objects), &stated, &failed)
+            .iter()
+            .map(|object| object.metadata.name.clone())
+            .collect();
         assert_eq!(gone, ["gone"]);
     }
 

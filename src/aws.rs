@@ -8,4 +8,4 @@ mod watch;
 
 pub use error::{AwsError, Dependency, ErrorClass};
 pub use session::Session;
-pub use sessions::{BaseCredentials, Purpose, RoleChoice, SessionSettings, Sessions, credentials_ended};
+pub use sessions::{BaseCredentials, Purpose, RoleChoice, SessionSettings, Sessions};

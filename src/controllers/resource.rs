@@ -12,7 +12,7 @@ use crate::api::{
     CommitId, Condition, ConditionStatus, FleetId, GroupKind, Object, ObjectKey, condition_types as types,
     find_condition, names,
 };
-use crate::aws::{AwsError, ErrorClass, Purpose, Session, Sessions, credentials_ended};
+use crate::aws::{AwsError, ErrorClass, Session, Sessions};
 use crate::clock::Clock;
 use crate::managers::{Desired, Manager, Observed, Readiness, Refusal};
 use crate::plan::Step;
@@ -445,13 +445,6 @@ impl ResourceController {
     }
 
     fn judge_error(&self, object: &Object, report: &mut Report, error: &AwsError) -> Next {
-        if credentials_ended(error)
-            && let Ok(placement) = self.accounts.place(object)
-        {
-            let commit = commit_of(object);
-            self.sessions.forget(&placement.role, &Purpose::Read);
-            self.sessions.forget(&placement.role, &Purpose::Change(commit));
-        }
         let mut verdict = Verdict::of_error(error);
         let key = object.key();
         let next = match &error.class {

@@ -1,3 +1,4 @@
 //! All integration tests, in one binary: each further binary would link the AWS SDK again.
 
 mod fleet_corpus;
+mod store_suite;

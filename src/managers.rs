@@ -6,6 +6,7 @@
 
 mod document;
 pub mod ec2;
+pub mod eks;
 mod fields;
 pub mod iam;
 pub mod registry;

@@ -11,7 +11,7 @@ use super::{Desired, Observed};
 use crate::api::Region;
 
 /// Key of the status under which managers keep what ACK's status has no field for.
-pub(crate) const EXTENSION: &str = "fleetwright";
+pub(crate) const EXTENSION: &str = "manager";
 
 /// The text at a pointer.
 pub(crate) fn text<'a>(value: &'a Value, pointer: &str) -> Option<&'a str> {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Manager, ec2, iam};
+use super::{Manager, ec2, eks, iam};
 
 /// All managers.
 pub fn all() -> Vec<Arc<dyn Manager>> {
@@ -14,6 +14,11 @@ pub fn all() -> Vec<Arc<dyn Manager>> {
         Arc::new(ec2::SecurityGroup),
         Arc::new(ec2::Subnet),
         Arc::new(ec2::Vpc),
+        Arc::new(eks::access_entry::AccessEntryManager),
+        Arc::new(eks::addon::AddonManager),
+        Arc::new(eks::cluster::ClusterManager),
+        Arc::new(eks::nodegroup::NodegroupManager),
+        Arc::new(eks::pod_identity_association::PodIdentityAssociationManager),
         Arc::new(iam::policy::PolicyManager),
         Arc::new(iam::role::RoleManager),
     ]

@@ -96,7 +96,7 @@ mod tests {
                 ("b".into(), "1".into()),
                 ("theirs".into(), "1".into()),
             ]),
-            status: json!({"fleetwright": {"tagKeys": ["a", "b"]}}),
+            status: json!({"manager": {"tagKeys": ["a", "b"]}}),
             ..Observed::default()
         };
         observed.tags.extend(desired.ownership_tags());

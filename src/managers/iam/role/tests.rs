@@ -127,7 +127,7 @@ fn a_boundary_of_ours_follows_the_spec_and_a_foreign_one_stays() {
     );
     observed.spec["permissionsBoundary"] = json!("arn:aws:iam::1:policy/B");
     assert_eq!(RoleManager.diff(&free, Some(&observed)).unwrap(), [], "not ours");
-    observed.status["fleetwright"]["permissionsBoundary"] = json!(["arn:aws:iam::1:policy/B"]);
+    observed.status["manager"]["permissionsBoundary"] = json!(["arn:aws:iam::1:policy/B"]);
     assert_eq!(
         testing::calls(&RoleManager.diff(&free, Some(&observed)).unwrap()),
         ["DeleteRolePermissionsBoundary"]

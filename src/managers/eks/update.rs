@@ -1,0 +1,143 @@
+//! Following an asynchronous update of EKS by its id.
+//!
+//! Right after the call a cluster can still read ACTIVE, and after a failed update it reads ACTIVE again:
+//! only the update itself says what became of it. What is known of the last one is kept in the status.
+
+use aws_sdk_eks::types::{ErrorDetail, Update, UpdateStatus};
+use serde_json::{Value, json};
+
+use super::super::Observed;
+use super::super::fields::{EXTENSION, compact, list, text, timestamp};
+use crate::aws::{AwsError, Session};
+
+/// Name in the status extension.
+pub(super) const MEMORY: &str = "lastUpdate";
+
+/// Updates that are looked through for the one in flight when its id was lost.
+const SEARCHED: usize = 50;
+
+/// What is updated.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Target<'a> {
+    pub(super) cluster: &'a str,
+    pub(super) nodegroup: Option<&'a str>,
+    pub(super) addon: Option<&'a str>,
+}
+
+/// An update as it is kept.
+pub(super) fn record(update: &Update) -> Value {
+    let error = |error: &ErrorDetail| {
+        json!({
+            "code": error.error_code().map(aws_sdk_eks::types::ErrorCode::as_str),
+            "message": error.error_message(),
+            "resourceIDs": error.resource_ids(),
+        })
+    };
+    compact(json!({
+        "id": update.id(),
+        "type": update.r#type().map(aws_sdk_eks::types::UpdateType::as_str),
+        "status": update.status().map(UpdateStatus::as_str),
+        "createdAt": timestamp(update.created_at()),
+        "errors": (!update.errors().is_empty()).then(|| update.errors().iter().map(error).collect::<Vec<_>>()),
+    }))
+}
+
+/// What a step answers after it started an update: the piece of the status to remember.
+pub(super) fn output(update: Option<&Update>) -> Value {
+    update.map_or(Value::Null, |update| json!({EXTENSION: {MEMORY: record(update)}}))
+}
+
+/// The last known update, read again where it may have moved; `busy` says that EKS is at work on one.
+pub(super) async fn follow(
+    aws: &Session,
+    target: Target<'_>,
+    status: &Value,
+    busy: bool,
+) -> Result<Option<Value>, AwsError> {
+    let known = status.pointer(&format!("/{EXTENSION}/{MEMORY}"));
+    let last = match known {
+        Some(known) if !is_final(known) => match text(known, "/id") {
+            Some(id) => describe(aws, target, id).await?,
+            None => None,
+        },
+        known => known.cloned(),
+    };
+    if busy && last.as_ref().is_none_or(is_final) {
+        if let Some(found) = search(aws, target).await? {
+            return Ok(Some(found));
+        }
+    }
+    Ok(last)
+}
+
+async fn describe(aws: &Session, target: Target<'_>, id: &str) -> Result<Option<Value>, AwsError> {
+    let call = aws
+        .eks()
+        .describe_update()
+        .name(target.cluster)
+        .update_id(id)
+        .set_nodegroup_name(target.nodegroup.map(str::to_owned))
+        .set_addon_name(target.addon.map(str::to_owned));
+    match send!("DescribeUpdate", call) {
+        Ok(answer) => Ok(answer.update().map(record)),
+        Err(error) if error.is_not_found() => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+async fn search(aws: &Session, target: Target<'_>) -> Result<Option<Value>, AwsError> {
+    let call = aws
+        .eks()
+        .list_updates()
+        .name(target.cluster)
+        .set_nodegroup_name(target.nodegroup.map(str::to_owned))
+        .set_addon_name(target.addon.map(str::to_owned));
+    let ids: Result<Vec<String>, _> = call.into_paginator().items().send().collect().await;
+    let ids = match ids.map_err(|error| AwsError::from_sdk("ListUpdates", error)) {
+        Err(error) if error.is_not_found() => return Ok(None),
+        ids => ids?,
+    };
+    for id in ids.iter().take(SEARCHED) {
+        if let Some(update) = describe(aws, target, id).await?.filter(|update| !is_final(update)) {
+            return Ok(Some(update));
+        }
+    }
+    Ok(None)
+}
+
+fn is_final(update: &Value) -> bool {
+    text(update, "/status").is_some_and(|status| status != "InProgress")
+}
+
+fn last(observed: &Observed) -> Option<&Value> {
+    observed.status.pointer(&format!("/{EXTENSION}/{MEMORY}"))
+}
+
+/// The update that is under way.
+pub(super) fn in_flight(observed: &Observed) -> Option<&Value> {
+    last(observed).filter(|update| text(update, "/status") == Some("InProgress"))
+}
+
+/// Why the last update failed, for people.
+pub(super) fn failure(observed: &Observed) -> Option<String> {
+    let update = last(observed)?;
+    let status = text(update, "/status").filter(|status| matches!(*status, "Failed" | "Cancelled"))?;
+    let errors: Vec<String> = list(update, "/errors")
+        .unwrap_or_default()
+        .iter()
+        .map(|error| {
+            format!(
+                "{}: {}",
+                text(error, "/code").unwrap_or("Unknown"),
+                text(error, "/message").unwrap_or_default()
+            )
+        })
+        .collect();
+    let reason = if errors.is_empty() { "no reason given".into() } else { errors.join("; ") };
+    Some(format!(
+        "{} {} {}: {reason}",
+        text(update, "/type").unwrap_or("update"),
+        text(update, "/id").unwrap_or_default(),
+        status.to_ascii_lowercase()
+    ))
+}

@@ -24,6 +24,10 @@ use crate::api::{AccountId, FleetId, GroupKind, ObjectKey, Region, names};
 use crate::aws::{AwsError, Session};
 use crate::plan::Step;
 
+/// Key of the status under which managers keep what ACK's status has no field for. A step may answer an
+/// object under it, too: its members are kept in the status at once.
+pub const EXTENSION: &str = "manager";
+
 /// What is wanted of one AWS object, with all that a manager may know about it.
 #[derive(Debug, Clone)]
 pub struct Desired {

@@ -11,7 +11,7 @@ use crate::api::{Object, ObjectKey};
 use crate::aws::token::of_step;
 use crate::aws::{AwsError, ErrorClass, Session};
 use crate::clock::Clock;
-use crate::managers::{Desired, Manager};
+use crate::managers::{Desired, EXTENSION, Manager};
 use crate::plan::{MissingOutput, Operation, Step};
 use crate::store::{Intent, ObjectStore, StoreError};
 
@@ -58,7 +58,9 @@ impl Executor {
             let output = if step.operation == Operation::Create {
                 self.create(manager, session, desired, &step, &token).await?
             } else {
-                self.call(manager, session, desired, &step, &token).await?
+                let output = self.call(manager, session, desired, &step, &token).await?;
+                self.note(desired, &output).await?;
+                output
             };
             outputs.push(output);
         }
@@ -110,6 +112,19 @@ impl Executor {
         let own = status.entry("fleetwright").or_insert_with(|| json!({}));
         own["created"] = json!(true);
         own["incarnation"] = json!(desired.incarnation);
+        self.store.update_status(&desired.key, None, Value::Object(status)).await?;
+        Ok(())
+    }
+
+    /// Keeps what a manager wants to know about a change it has started, e.g. the id of an EKS update.
+    async fn note(&self, desired: &Desired, output: &Value) -> Result<(), StoreError> {
+        let Some(notes) = output.get(EXTENSION).and_then(Value::as_object) else { return Ok(()) };
+        let object = self.current(&desired.key).await?;
+        let mut status = object.status().as_object().cloned().unwrap_or_default();
+        let kept = status.entry(EXTENSION).or_insert_with(|| json!({}));
+        for (name, value) in notes {
+            kept[name.as_str()] = value.clone();
+        }
         self.store.update_status(&desired.key, None, Value::Object(status)).await?;
         Ok(())
     }

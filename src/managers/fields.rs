@@ -10,8 +10,7 @@ use serde_json::{Value, json};
 use super::{Desired, Observed};
 use crate::api::Region;
 
-/// Key of the status under which managers keep what ACK's status has no field for.
-pub(crate) const EXTENSION: &str = "manager";
+pub(crate) use super::EXTENSION;
 
 /// The text at a pointer.
 pub(crate) fn text<'a>(value: &'a Value, pointer: &str) -> Option<&'a str> {

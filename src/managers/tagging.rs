@@ -128,7 +128,7 @@ mod tests {
             for spec in [&first, &second] {
                 desired.spec = json!({"tags": spec});
                 for _ in 0..2 {
-                    desired.status = json!({"fleetwright": {MEMORY: memory(&desired, &tags)}});
+                    desired.status = json!({crate::managers::fields::EXTENSION: {MEMORY: memory(&desired, &tags)}});
                     let observed = Observed { tags: tags.clone(), status: desired.status.clone(), ..Observed::default() };
                     let changes = TagChanges::between(&desired, &observed);
                     tags.extend(changes.set);

@@ -156,4 +156,3 @@ pub(crate) fn advance(state: &mut State, ec2: &mut ec2::State, now: Timestamp) {
         }
     }
 }
-

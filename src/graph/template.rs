@@ -224,7 +224,8 @@ impl Walker<'_> {
                 Some(expression)
             }
             Err(error) => {
-                let help = error.help.clone().or_else(|| self.scope_help.map(str::to_owned));
+                let scope_help = self.scope_help.filter(|_| error.message.starts_with("unknown identifier"));
+                let help = error.help.clone().or_else(|| scope_help.map(str::to_owned));
                 self.problems.push(
                     Problem::error(pointer, "invalid-expression", error.message.clone())
                         .at_offset(offset + error.offset)

@@ -134,6 +134,12 @@ fn simplify(value: &mut Value) {
             simplify(child);
         }
     }
+    // A Rust enum with documented variants: schemars writes one constant per variant.
+    if let Some(words) = constants(object.get("oneOf")) {
+        object.remove("oneOf");
+        object.insert("type".to_owned(), json!("string"));
+        object.insert("enum".to_owned(), Value::Array(words));
+    }
     let is_any = !object.contains_key("type") && !object.contains_key("properties");
     if is_any {
         *object = Map::from_iter([
@@ -141,6 +147,15 @@ fn simplify(value: &mut Value) {
             ("x-kubernetes-preserve-unknown-fields".to_owned(), json!(true)),
         ]);
     }
+}
+
+/// The strings of a choice in which every branch is one constant.
+fn constants(choice: Option<&Value>) -> Option<Vec<Value>> {
+    let constant = |branch: &Value| match branch.get("const").or_else(|| branch.get("enum")?.get(0)) {
+        Some(Value::String(word)) => Some(json!(word)),
+        _ => None,
+    };
+    choice?.as_array()?.iter().map(constant).collect()
 }
 
 #[cfg(test)]
@@ -157,6 +172,14 @@ mod tests {
         for forbidden in ["$ref", "nullable", "anyOf", "allOf"] {
             assert!(!text.contains(forbidden), "{forbidden} in a schema");
         }
+    }
+
+    #[test]
+    fn a_conditions_status_is_a_word() {
+        let vpc = find(&GroupKind::new("ec2.services.k8s.aws", "VPC")).unwrap();
+        let condition = &vpc.schema["properties"]["status"]["properties"]["conditions"]["items"];
+        let status = &condition["properties"]["status"];
+        assert_eq!((&status["type"], &status["enum"]), (&json!("string"), &json!(["True", "False", "Unknown"])));
     }
 
     #[test]

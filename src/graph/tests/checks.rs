@@ -12,7 +12,9 @@ fn a_misspelt_status_field_is_refused_with_its_neighbour() {
             {"id": "gateway", "template": ec2("InternetGateway", "g", json!({"vpc": "${vpc.status.vpcIDD}"}))},
         ]),
     );
-    insta::assert_snapshot!(refused(&definition), @"");
+    insta::assert_snapshot!(refused(&definition), @r"
+    /spec/resources/1/template/spec/vpc+13 [invalid-expression] unknown field `vpcIDD` (did you mean `vpcID`?)
+    ");
 }
 
 #[test]
@@ -52,7 +54,16 @@ fn expressions_see_what_they_may_and_nothing_else() {
             {"id": "five", "template": config_map("five", json!({})), "includeWhen": ["text", "${schema.spec.size}", "${schema.spec.size > 1}!"]},
         ]),
     );
-    insta::assert_snapshot!(refused(&definition), @"");
+    insta::assert_snapshot!(refused(&definition), @r"
+    /spec/resources/0/template/data/a+2 [invalid-expression] unknown identifier `oen` (did you mean `one`?)
+    /spec/resources/1/template/data/a+2 [self-reference] `two` can't refer to itself
+    /spec/resources/2/readyWhen/0+2 [invalid-expression] unknown identifier `one` (`readyWhen` sees only the live object of its own resource)
+    /spec/resources/2/readyWhen/1+2 [invalid-expression] unknown identifier `schema` (`readyWhen` sees only the live object of its own resource)
+    /spec/resources/3/template/data/a+9 [invalid-expression] unknown field `status` (it has `apiVersion`, `kind`, `metadata`, `spec`)
+    /spec/resources/4/includeWhen/0 [not-standalone] only standalone expressions are allowed here (write `${text}`)
+    /spec/resources/4/includeWhen/1+2 [type-mismatch] a condition must be bool, this is int
+    /spec/resources/4/includeWhen/2 [not-standalone] only standalone expressions are allowed here (write `${schema.spec.size > 1}!}`)
+    ");
 }
 
 #[test]
@@ -72,7 +83,15 @@ fn values_are_checked_against_the_field_they_stand_in() {
             {"id": "map", "template": config_map("m", json!({"ok": "${schema.spec.name}", "bad": ["x"]}))},
         ]),
     );
-    insta::assert_snapshot!(refused(&definition), @"");
+    insta::assert_snapshot!(refused(&definition), @r#"
+    /spec/resources/0/template/spec/cidrBlocks [invalid-value] expected an array, found the string "10.0.0.0/16" (put it in a list)
+    /spec/resources/0/template/spec/enableDNSSupport [invalid-value] expected a boolean, found the string "true" (write true without quotes)
+    /spec/resources/0/template/spec/enableDnsHostnames [unknown-field] unknown field `enableDnsHostnames` (did you mean `enableDNSHostnames`?)
+    /spec/resources/0/template/spec/instanceTenancy+2 [type-mismatch] expected string, found int (convert it: `string(…)`)
+    /spec/resources/0/template/spec/ipv4IPAMPoolID+7 [type-mismatch] an expression inside text must be string, this is int (convert it: `string(schema.spec.size)`)
+    /spec/resources/0/template/spec/tags/0/value [invalid-value] expected a string, found the number 1 (put it in quotes: "1")
+    /spec/resources/1/template/data/bad [wrong-type] expected type string, got array
+    "#);
 }
 
 #[test]
@@ -178,7 +197,39 @@ fn the_status_gets_its_types_from_its_expressions() {
     let properties = properties.as_object_mut().unwrap();
     assert_eq!(properties.remove("state"), Some(json!({"type": "string"})));
     assert!(properties.remove("conditions").is_some());
-    insta::assert_snapshot!(serde_json::to_string_pretty(&properties).unwrap(), @"");
+    insta::assert_snapshot!(serde_json::to_string_pretty(&properties).unwrap(), @r#"
+    {
+      "vpcID": {
+        "type": "string"
+      },
+      "count": {
+        "type": "integer"
+      },
+      "label": {
+        "type": "string"
+      },
+      "list": {
+        "type": "array",
+        "items": {
+          "type": "string"
+        }
+      },
+      "nested": {
+        "type": "object",
+        "properties": {
+          "open": {
+            "type": "boolean"
+          },
+          "zones": {
+            "type": "array",
+            "items": {
+              "type": "string"
+            }
+          }
+        }
+      }
+    }
+    "#);
     let loose = generated_kind(&definition).unwrap();
     assert!(loose.schema.at(&["status", "nested", "open"]).is_some());
     assert!(loose.schema.at(&["status", "vpcIDD"]).is_none());
@@ -231,7 +282,9 @@ fn definitions_may_come_in_any_order() {
     twin.metadata.name = "twin".into();
     let compiled = compile_all([&inner, &twin], Catalogue::builtin());
     assert!(compiled.outcomes["net.kro.run"].is_ok());
-    insta::assert_snapshot!(shown(compiled.outcomes["twin"].as_ref().unwrap_err()), @"");
+    insta::assert_snapshot!(shown(compiled.outcomes["twin"].as_ref().unwrap_err()), @r"
+    /spec/schema/kind [duplicate-kind] the kind `Net.kro.run` is created by the definition `net.kro.run` already
+    ");
 }
 
 #[test]

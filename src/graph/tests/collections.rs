@@ -86,5 +86,9 @@ fn iterators_must_tell_objects_apart() {
              "readyWhen": ["${size(ready) > 0}"]},
         ]),
     );
-    insta::assert_snapshot!(refused(&definition), @"");
+    insta::assert_snapshot!(refused(&definition), @r"
+    /spec/resources/0/template/metadata [iterator-not-in-identity] all forEach dimensions must be used to produce a unique resource identity, missing: [zone] (use them in `metadata.name` or `metadata.namespace`)
+    /spec/resources/1/forEach/0/letter+2 [type-mismatch] `forEach` needs a list, this is string
+    /spec/resources/2/readyWhen/0+7 [invalid-expression] unknown identifier `ready` (`readyWhen` of a collection sees only `each`)
+    ");
 }

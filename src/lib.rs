@@ -11,6 +11,7 @@
 
 // Effects: tokio, the network, the disk.
 pub mod aws;
+pub mod cli;
 pub mod clock;
 pub mod config;
 pub mod controllers;

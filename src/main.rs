@@ -1,3 +1,7 @@
 //! The `fleetwright` program.
 
-fn main() {}
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    fleetwright::cli::main()
+}

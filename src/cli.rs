@@ -1,0 +1,48 @@
+//! The command line: one file per command, and the only place that prints.
+
+#[cfg(feature = "simulator")]
+mod simulate;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// GitOps for fleets of EKS clusters.
+#[derive(Debug, Parser)]
+#[command(name = "fleetwright", version)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Serve a simulated AWS on a local address.
+    #[cfg(feature = "simulator")]
+    Simulate(simulate::Simulate),
+}
+
+/// Parses the arguments and runs the command.
+pub fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let runtime = match tokio::runtime::Runtime::new() {
+        Ok(runtime) => runtime,
+        Err(error) => return fail(&error.into()),
+    };
+    let outcome = runtime.block_on(async {
+        match arguments.command {
+            #[cfg(feature = "simulator")]
+            Command::Simulate(command) => command.run().await,
+        }
+    });
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => fail(&error),
+    }
+}
+
+#[expect(clippy::print_stderr, reason = "the command line is where errors are told")]
+fn fail(error: &anyhow::Error) -> ExitCode {
+    eprintln!("error: {error:#}");
+    ExitCode::FAILURE
+}

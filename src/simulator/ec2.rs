@@ -4,7 +4,9 @@ mod address;
 mod catalogue;
 mod dhcp_options;
 mod egress_gateway;
+mod facts;
 mod internet_gateway;
+mod launch_template;
 mod nat_gateway;
 mod network_acl;
 mod network_interface;
@@ -21,34 +23,31 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
 
 use super::call::{Answer, ApiError, Call, Operation, Parameters};
 use super::world::{Ids, Settings, World};
-
-pub(crate) use self::network_interface::{NetworkInterface, Placement};
-pub(crate) use self::security_group::SecurityGroup;
-pub(crate) use self::subnet::Subnet;
-pub(crate) use self::vpc::Vpc;
 
 /// What exists in one Region of one account, by id.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct State {
-    pub vpcs: BTreeMap<String, Vpc>,
-    pub subnets: BTreeMap<String, Subnet>,
+    vpcs: BTreeMap<String, vpc::Vpc>,
+    subnets: BTreeMap<String, subnet::Subnet>,
     internet_gateways: BTreeMap<String, internet_gateway::InternetGateway>,
     egress_gateways: BTreeMap<String, egress_gateway::EgressGateway>,
     addresses: BTreeMap<String, address::Address>,
     nat_gateways: BTreeMap<String, nat_gateway::NatGateway>,
     route_tables: BTreeMap<String, route_table::RouteTable>,
-    pub security_groups: BTreeMap<String, SecurityGroup>,
+    security_groups: BTreeMap<String, security_group::SecurityGroup>,
     security_group_rules: BTreeMap<String, security_group::Rule>,
-    pub network_interfaces: BTreeMap<String, NetworkInterface>,
+    network_interfaces: BTreeMap<String, network_interface::NetworkInterface>,
     network_acls: BTreeMap<String, network_acl::NetworkAcl>,
     dhcp_options: BTreeMap<String, dhcp_options::DhcpOptions>,
     peerings: BTreeMap<String, peering::Peering>,
+    launch_templates: BTreeMap<String, launch_template::LaunchTemplate>,
     tokens: BTreeMap<String, resource::Token>,
+    /// Rules made so far: permissions are listed in the order of their making.
+    rules_made: u64,
 }
 
 impl State {
@@ -141,6 +140,13 @@ operations! {
     write AcceptVpcPeeringConnection => peering::accept;
     read DescribeVpcPeeringConnections => peering::describe;
     write DeleteVpcPeeringConnection => peering::delete;
+    write CreateLaunchTemplate => launch_template::create;
+    write CreateLaunchTemplateVersion => launch_template::create_version;
+    read DescribeLaunchTemplates => launch_template::describe;
+    read DescribeLaunchTemplateVersions => launch_template::describe_versions;
+    write ModifyLaunchTemplate => launch_template::modify;
+    write DeleteLaunchTemplate => launch_template::delete;
+    write DeleteLaunchTemplateVersions => launch_template::delete_versions;
     write CreateTags => tags::create;
     write DeleteTags => tags::delete;
     read DescribeTags => tags::describe;
@@ -160,9 +166,4 @@ pub(crate) fn dispatch(world: &mut World, call: &Call) -> Answer {
         return Err(ApiError::new(412, "DryRunOperation", message));
     }
     perform(&mut desk)
-}
-
-/// A list of ids as EC2 writes lists of plain texts.
-fn list<'a>(texts: impl IntoIterator<Item = &'a String>) -> Value {
-    json!(texts.into_iter().collect::<Vec<_>>())
 }

@@ -17,7 +17,6 @@ mod life;
 mod network;
 mod nodegroup;
 mod pod_identity;
-mod seam;
 mod tags;
 mod update;
 mod validate;

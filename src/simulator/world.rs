@@ -127,6 +127,11 @@ impl Ids {
         Self { seed, call: 0, used: 0 }
     }
 
+    /// A sequence of its own for something that has an id.
+    pub(crate) fn derived(id: &str) -> Self {
+        Self::new(number(&digest(&[id.as_bytes()])))
+    }
+
     /// Begins a call.
     pub(crate) fn begin(&mut self, call: u64) {
         self.call = call;

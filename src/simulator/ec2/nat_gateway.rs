@@ -174,7 +174,8 @@ fn make(desk: &mut Desk<'_>) -> Result<String, ApiError> {
         kind: "nat_gateway",
         requester: "amazon-nat",
     };
-    let interface = desk.state.place_network_interface(desk.ids, &placement, now)?;
+    let interface = desk.ids.id("eni");
+    desk.state.place_network_interface(&interface, &placement, now)?;
     let private_ip =
         desk.state.network_interfaces.get(&interface).map(|one| one.private_ip.clone()).unwrap_or_default();
     if let Some((allocation, _)) = &address {

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::resource::{Lens, Meta, Resource, Tags, done, find, flag, one, resource_names};
 use super::{Desk, State, resource};
 use crate::simulator::call::{Answer, ApiError};
-use crate::simulator::world::Ids;
+use crate::simulator::world::{digest, hex};
 
 /// A network interface.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -121,23 +121,13 @@ impl NetworkInterface {
 }
 
 impl State {
-    /// Places one interface per subnet, in their order, and gives the ids.
-    pub(crate) fn place_network_interfaces(
-        &mut self,
-        ids: &mut Ids,
-        placements: &[Placement],
-        now: Timestamp,
-    ) -> Result<Vec<String>, ApiError> {
-        placements.iter().map(|placement| self.place_network_interface(ids, placement, now)).collect()
-    }
-
     /// Places one interface.
     pub(crate) fn place_network_interface(
         &mut self,
-        ids: &mut Ids,
+        id: &str,
         placement: &Placement,
         now: Timestamp,
-    ) -> Result<String, ApiError> {
+    ) -> Result<(), ApiError> {
         let subnet = find(&self.subnets, &placement.subnet)?;
         let taken: Vec<&str> = self
             .network_interfaces
@@ -155,12 +145,11 @@ impl State {
                     format!("There are not enough free addresses in subnet '{}'.", placement.subnet);
                 ApiError::bad("InsufficientFreeAddressesInSubnet", message)
             })?;
-        let digits = ids.hex(10);
+        let digits = hex(&digest(&[id.as_bytes()]));
         let mac =
             ["02", &digits[0..2], &digits[2..4], &digits[4..6], &digits[6..8], &digits[8..10]].join(":");
-        let id = ids.id("eni");
         let interface = NetworkInterface {
-            meta: Meta { id: id.clone(), created: now, seen_from: now, tags: Tags::none(now) },
+            meta: Meta { id: id.into(), created: now, seen_from: now, tags: Tags::none(now) },
             subnet: placement.subnet.clone(),
             vpc: subnet.vpc.clone(),
             zone: subnet.zone.clone(),
@@ -173,8 +162,8 @@ impl State {
             requester: placement.requester.into(),
             in_use: true,
         };
-        self.network_interfaces.insert(id.clone(), interface);
-        Ok(id)
+        self.network_interfaces.insert(id.into(), interface);
+        Ok(())
     }
 
     /// Takes an interface away, with the association of its address.

@@ -36,7 +36,12 @@ pub(crate) struct Tags {
 impl Tags {
     /// No tags.
     pub(super) fn none(now: Timestamp) -> Self {
-        Self { current: BTreeMap::new(), previous: BTreeMap::new(), seen_from: now }
+        Self::made(BTreeMap::new(), now)
+    }
+
+    /// The tags that a resource is made with.
+    pub(super) fn made(tags: BTreeMap<String, String>, seen_from: Timestamp) -> Self {
+        Self { current: tags, previous: BTreeMap::new(), seen_from }
     }
 
     /// What a filter by tag finds at this moment.
@@ -131,7 +136,7 @@ impl Desk<'_> {
             id: self.ids.id(T::PREFIX),
             created: now,
             seen_from: self.after(self.call.lag.unwrap_or(self.settings.lag_ids)),
-            tags: Tags { current: tags, previous: BTreeMap::new(), seen_from: self.tags_seen_from() },
+            tags: Tags::made(tags, self.tags_seen_from()),
         }
     }
 

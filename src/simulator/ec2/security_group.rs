@@ -3,12 +3,13 @@
 
 use std::collections::BTreeMap;
 
+use indexmap::IndexMap;
 use ipnet::{Ipv4Net, Ipv6Net};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::resource::{
-    Lens, Meta, Resource, dependency, done, find, find_mut, flag, invalid, missing, one, resource_names,
+    Lens, Meta, Resource, Tags, dependency, done, find, find_mut, flag, invalid, missing, one, resource_names,
 };
 use super::{Desk, State, resource, vpc};
 use crate::simulator::call::{Answer, ApiError, Call, Parameters};
@@ -27,6 +28,7 @@ pub(crate) struct SecurityGroup {
 pub(crate) struct Rule {
     pub(super) meta: Meta,
     pub(super) group: String,
+    position: u64,
     egress: bool,
     permission: Permission,
     description: Option<String>,
@@ -91,13 +93,9 @@ fn rule(
     permission: Permission,
     description: Option<String>,
 ) -> Rule {
-    Rule {
-        meta: desk.meta_with::<Rule>(vpc::untagged()),
-        group: group.into(),
-        egress,
-        permission,
-        description,
-    }
+    let meta = desk.meta_with::<Rule>(vpc::untagged());
+    desk.state.rules_made += 1;
+    Rule { meta, group: group.into(), position: desk.state.rules_made, egress, permission, description }
 }
 
 impl Permission {
@@ -180,10 +178,15 @@ impl Resource for SecurityGroup {
 /// Rules gathered by protocol and ports.
 fn permissions(group: &str, egress: bool, lens: &Lens<'_>) -> Vec<Value> {
     type Key<'a> = (&'a str, Option<(i64, i64)>);
-    let mut gathered: BTreeMap<Key<'_>, Vec<&Rule>> = BTreeMap::new();
-    for rule in
-        lens.state.security_group_rules.values().filter(|rule| rule.group == group && rule.egress == egress)
-    {
+    let mut gathered: IndexMap<Key<'_>, Vec<&Rule>> = IndexMap::new();
+    let mut rules: Vec<&Rule> = lens
+        .state
+        .security_group_rules
+        .values()
+        .filter(|rule| rule.group == group && rule.egress == egress)
+        .collect();
+    rules.sort_by_key(|rule| rule.position);
+    for rule in rules {
         gathered.entry((&rule.permission.protocol, rule.permission.ports)).or_default().push(rule);
     }
     gathered
@@ -263,36 +266,6 @@ impl Resource for Rule {
 }
 
 impl State {
-    /// A security group, or EC2's refusal.
-    pub(crate) fn security_group(&self, id: &str) -> Result<&SecurityGroup, ApiError> {
-        find(&self.security_groups, id)
-    }
-
-    /// Makes a security group for a service such as EKS, with tags, in which members reach each other, and out.
-    pub(crate) fn add_service_group(
-        &mut self,
-        ids: &mut crate::simulator::world::Ids,
-        settings: &crate::simulator::world::Settings,
-        call: &Call,
-        vpc: &str,
-        (name, description): (&str, &str),
-        tags: BTreeMap<String, String>,
-    ) -> String {
-        let mut desk = Desk { ids, settings, state: self, call };
-        let meta = desk.meta_with::<SecurityGroup>(tags);
-        let id = meta.id.clone();
-        let inside = Permission { protocol: "-1".into(), ports: None, peer: Peer::Group(id.clone()) };
-        let group =
-            SecurityGroup { meta, vpc: vpc.into(), name: name.into(), description: description.into() };
-        let rules =
-            [rule(&mut desk, &id, false, inside, None), rule(&mut desk, &id, true, everywhere(), None)];
-        desk.state.security_groups.insert(id.clone(), group);
-        for rule in rules {
-            desk.state.security_group_rules.insert(rule.meta.id.clone(), rule);
-        }
-        id
-    }
-
     /// Whether something keeps a group from going: an interface in it, or a rule of another group.
     pub(crate) fn security_group_in_use(&self, id: &str) -> bool {
         self.network_interfaces.values().any(|interface| interface.groups.iter().any(|group| group == id))
@@ -305,6 +278,25 @@ impl State {
     pub(crate) fn remove_security_group(&mut self, id: &str) {
         self.security_groups.remove(id);
         self.security_group_rules.retain(|_, rule| rule.group != id);
+    }
+}
+
+/// Makes a security group for a service such as EKS: its members reach each other, and out.
+pub(super) fn add_service_group(
+    desk: &mut Desk<'_>,
+    id: &str,
+    vpc: &str,
+    name: &str,
+    tags: BTreeMap<String, String>,
+) {
+    let mut meta = desk.meta_with::<SecurityGroup>(tags);
+    meta.id = id.into();
+    let inside = Permission { protocol: "-1".into(), ports: None, peer: Peer::Group(id.into()) };
+    let description = "Made by EKS for its control plane's network interfaces and for managed nodes.";
+    let group = SecurityGroup { meta, vpc: vpc.into(), name: name.into(), description: description.into() };
+    desk.state.security_groups.insert(id.into(), group);
+    for rule in [rule(desk, id, false, inside, None), rule(desk, id, true, everywhere(), None)] {
+        desk.state.security_group_rules.insert(rule.meta.id.clone(), rule);
     }
 }
 
@@ -498,8 +490,8 @@ pub(super) fn authorize(desk: &mut Desk<'_>) -> Answer {
     };
     let mut views = Vec::new();
     for Wanted { permission, description } in wanted {
-        let meta = desk.meta_with::<Rule>(tags.clone());
-        let rule = Rule { meta, group: group.clone(), egress, permission, description };
+        let mut rule = rule(desk, &group, egress, permission, description);
+        rule.meta.tags = Tags::made(tags.clone(), desk.tags_seen_from());
         views.push(rule.view(&desk.lens()));
         desk.state.security_group_rules.insert(rule.meta.id.clone(), rule);
     }

@@ -26,7 +26,8 @@ macro_rules! with_shelves {
             network_interfaces,
             network_acls,
             dhcp_options,
-            peerings
+            peerings,
+            launch_templates
         )
     };
 }

@@ -12,7 +12,7 @@ use super::resource::{
 };
 use super::route_table::RouteTable;
 use super::security_group::SecurityGroup;
-use super::{Desk, State, resource};
+use super::{Desk, resource};
 use crate::simulator::call::{Answer, ApiError, Parameters};
 
 /// A VPC.
@@ -103,13 +103,6 @@ fn ipv6_view(block: &Block, lens: &Lens<'_>, state: &str) -> Value {
         map.insert("ipv6Pool".into(), json!("Amazon"));
     }
     view
-}
-
-impl State {
-    /// A VPC, or EC2's refusal.
-    pub(crate) fn vpc(&self, id: &str) -> Result<&Vpc, ApiError> {
-        find(&self.vpcs, id)
-    }
 }
 
 /// A block as EC2 takes it for a VPC or subnet: IPv4, /16 to /28, host bits cleared.

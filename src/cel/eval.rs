@@ -162,7 +162,7 @@ pub(super) fn to_json(value: &(dyn Val + '_)) -> Result<Value, String> {
     if let Some(value) = value.downcast_ref::<CelDouble>() {
         return double_to_json(*value.inner());
     }
-    if let Some(value) = value.downcast_ref::<CelString>() {
+    if let Some(value) = value.downcast_ref::<CelString<'_>>() {
         return Ok(json!(value.inner()));
     }
     if let Some(value) = value.downcast_ref::<CelType>() {
@@ -174,21 +174,16 @@ pub(super) fn to_json(value: &(dyn Val + '_)) -> Result<Value, String> {
     if let Some(value) = value.downcast_ref::<CelDuration>() {
         return Ok(json!(duration_text(value.inner())));
     }
-    if value.downcast_ref::<CelBytes>().is_some() {
+    if value.downcast_ref::<CelBytes<'_>>().is_some() {
         return Err("bytes have no place in an object: use base64.encode(...) or string(...)".to_owned());
     }
-    if let Some(value) = value.downcast_ref::<CelOptional>() {
+    if let Some(value) = value.downcast_ref::<CelOptional<'_>>() {
         return value.option().map_or(Ok(Value::Null), to_json);
     }
-    if let Some(list) = value.downcast_ref::<CelList>() {
-        return list
-            .inner()
-            .iter()
-            .map(|item| to_json(item.as_ref()))
-            .collect::<Result<Vec<_>, _>>()
-            .map(Value::Array);
+    if let Some(list) = value.downcast_ref::<CelList<'_>>() {
+        return list.inner().iter().map(|item| to_json(item.as_ref())).collect::<Result<Vec<_>, _>>().map(Value::Array);
     }
-    if let Some(map) = value.downcast_ref::<CelMap>() {
+    if let Some(map) = value.downcast_ref::<CelMap<'_>>() {
         let mut entries: Vec<_> = map.inner().iter().collect();
         entries.sort_by(|(a, _), (b, _)| a.cmp(b));
         let mut fields = Map::new();

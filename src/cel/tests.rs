@@ -1,5 +1,6 @@
 //! Compile and evaluate, as the graph does.
 
+use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
@@ -79,4 +80,175 @@ fn absence_is_pending_and_mistakes_are_fatal() {
     let scope = Scope::new().with("vpc", Type::Dyn);
     let expression = Expression::compile("vpc.status.id", &scope).unwrap();
     assert!(expression.evaluate(&Bindings::new()).unwrap_err().is_pending());
+}
+
+#[test]
+fn outputs_fit_the_fields_they_fill() {
+    let schema = |openapi: Value| crate::schema::Schema::from_openapi(&openapi).unwrap();
+    let object = json!({"type": "object", "properties": {"a": {"type": "string"}, "n": {"type": "integer"}}});
+    let strings = Type::string_map(Type::String);
+    for (found, target, expected) in [
+        (Type::String, json!({"type": "string"}), Ok(())),
+        (Type::Dyn, json!({"type": "string"}), Ok(())),
+        (Type::optional(Type::String), json!({"type": "string"}), Ok(())),
+        (Type::Int, json!({"type": "string"}), Err("expected string, found int")),
+        (Type::Int, json!({"type": "number"}), Err("expected double, found int")),
+        (Type::Timestamp, json!({"type": "string"}), Ok(())),
+        (Type::Int, json!({"x-kubernetes-int-or-string": true}), Ok(())),
+        (Type::Bool, json!({"x-kubernetes-int-or-string": true}), Err("expected int or string, found bool")),
+        (Type::list(Type::Int), json!({"type": "array", "items": {"type": "string"}}), Err("expected string, found int in `[]`")),
+        (strings.clone(), json!({"type": "object", "additionalProperties": {"type": "string"}}), Ok(())),
+        (strings, object.clone(), Err("expected int, found string in `n`")),
+        (Type::string_map(Type::Dyn), object.clone(), Ok(())),
+        (Type::object([("a", Type::String)]), object.clone(), Ok(())),
+        (Type::object([("z", Type::String)]), object.clone(), Err("field `z` exists in the output but not in the expected type")),
+        (Type::object([("a", Type::String)]), json!({"type": "object", "additionalProperties": {"type": "string"}}), Ok(())),
+        (Type::String, json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true}), Err("expected map(string, dyn), found string")),
+        (Type::Null, json!({"type": "string", "nullable": true}), Ok(())),
+    ] {
+        assert_eq!(assignable(&found, &schema(target.clone())), expected.map_err(str::to_owned), "{found} into {target}");
+    }
+}
+
+#[test]
+fn types_become_schemas_of_a_status() {
+    let object = Type::object([("a", Type::Timestamp)]);
+    for (type_, expected) in [
+        (Type::Int, json!({"type": "integer"})),
+        (Type::list(Type::String), json!({"type": "array", "items": {"type": "string"}})),
+        (Type::string_map(Type::Bool), json!({"type": "object", "additionalProperties": {"type": "boolean"}})),
+        (object, json!({"type": "object", "properties": {"a": {"type": "string", "format": "date-time"}}})),
+        (Type::Dyn, json!({"x-kubernetes-preserve-unknown-fields": true})),
+        (
+            Type::optional(Type::Int),
+            json!({"x-kubernetes-preserve-unknown-fields": true, "description": "the type optional(int) has no schema"}),
+        ),
+    ] {
+        assert_eq!(type_.to_schema().to_openapi(), expected, "{type_}");
+    }
+}
+
+#[test]
+fn deep_and_long_expressions_are_refused_or_survived() {
+    let scope = Scope::new().with("a", Type::Dyn);
+    for source in [
+        "(".repeat(5_000) + "a" + &")".repeat(5_000),
+        "(".repeat(5_000),
+        "[".repeat(500) + &"]".repeat(500),
+        "{1:".repeat(300) + "1" + &"}".repeat(300),
+        "f(".repeat(500) + "1" + &")".repeat(500),
+        "a?a:".repeat(2_000) + "a",
+        "[1].map(x,".repeat(400) + "1" + &")".repeat(400),
+        ["a"; 2_900].join("+"),
+        ["a"; 5_000].join("+"),
+        "a".to_owned() + &".b".repeat(2_900),
+        "a".to_owned() + &".f()".repeat(1_400),
+        "a".to_owned() + &"[0]".repeat(1_900),
+        "x".repeat(100_000),
+    ] {
+        let error = Expression::compile(&source, &scope).unwrap_err();
+        assert!(!error.message.is_empty());
+    }
+    for (source, expected) in [
+        ("!".repeat(3_000) + "true", json!(true)),
+        (["1"; 100].join("+"), json!(100)),
+        ("(".repeat(40) + "1" + &")".repeat(40), json!(1)),
+        (["true"; 2_000].join("&&"), json!(true)),
+    ] {
+        assert_eq!(Expression::compile(&source, &scope).unwrap().evaluate(&Bindings::new()), Ok(expected));
+    }
+}
+
+#[test]
+fn syntax_errors_are_short_and_have_a_place() {
+    let scope = Scope::new().with("a", Type::Dyn);
+    let said: Vec<String> = ["a +", "a b", "'open", "a..b", "{'a' 1}", "a ? b", "x.map(1, 2)", "has(a)", "a.?", "#"]
+        .iter()
+        .map(|source| {
+            let error = Expression::compile(source, &scope).unwrap_err();
+            assert!(error.offset <= source.chars().count() && error.message.len() < 100, "{source}: {error}");
+            format!("{source:12} {:2} {}", error.offset, error.message)
+        })
+        .collect();
+    insta::assert_snapshot!(said.join("\n"), @"");
+}
+
+/// The expressions of real definitions, over variables whose types are not known here.
+#[test]
+fn expressions_of_the_corpus_compile() {
+    let root = std::env::var_os("FLEETWRIGHT_CORPUS").map(std::path::PathBuf::from);
+    let root = root.unwrap_or_else(|| std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/corpus"));
+    let mut folders = vec![root.join("eks-cluster-mgmt/charts/kro"), root.join("kro")];
+    let (mut count, mut refused) = (0, Vec::new());
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+            let path = entry.path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "yaml") {
+                let text = std::fs::read_to_string(&path).unwrap();
+                if text.contains("kind: ResourceGraphDefinition") {
+                    corpus_file(&path.display().to_string(), &text, &mut count, &mut refused);
+                }
+            }
+        }
+    }
+    if count == 0 {
+        eprintln!("corpus not found: set FLEETWRIGHT_CORPUS to check real definitions");
+        return;
+    }
+    eprintln!("{count} expressions of the corpus compiled, {} refused", refused.len());
+    assert!(refused.is_empty(), "{}", refused.join("\n"));
+}
+
+fn corpus_file(file: &str, text: &str, count: &mut usize, refused: &mut Vec<String>) {
+    let mut scope = Scope::new().with("schema", Type::Dyn).with("each", Type::Dyn).with("self", Type::Dyn);
+    let mut expressions = Vec::new();
+    for document in crate::yaml::parse(file, text, &crate::yaml::Limits::default()).documents {
+        for resource in document.value.pointer("/spec/resources").and_then(Value::as_array).into_iter().flatten() {
+            scope.declare(resource["id"].as_str().unwrap_or_default(), Type::Dyn);
+            for iterator in resource["forEach"].as_array().into_iter().flatten().filter_map(Value::as_object) {
+                iterator.keys().for_each(|name| {
+                    scope.declare(name.clone(), Type::Dyn);
+                });
+            }
+        }
+        let mut open = vec![document.value.clone()];
+        while let Some(value) = open.pop() {
+            match value {
+                Value::String(text) => match template::parse(&text) {
+                    Ok(found) => expressions.extend(found.expressions().into_iter().map(|(_, source)| source.to_owned())),
+                    Err(error) => refused.push(format!("{file}: {error}")),
+                },
+                Value::Array(items) => open.extend(items),
+                Value::Object(fields) => open.extend(fields.into_iter().map(|(_, field)| field)),
+                _ => {}
+            }
+        }
+    }
+    for source in expressions {
+        *count += 1;
+        if let Err(error) = Expression::compile(&source, &scope) {
+            refused.push(format!("{file}: {source}: {error}"));
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    #[test]
+    fn no_text_makes_it_panic(
+        noise in "\\PC{0,40}",
+        likely in "(a|b|1|'x'|\"y\"|\\.|\\.\\?|\\[|\\]|\\(|\\)|\\{|\\}|\\?|:|,|\\+|==|&&|!|in|size|map|has|x|r'\\\\'| |\n|ä){0,20}",
+    ) {
+        let scope = Scope::new().with("a", Type::Dyn).with("b", Type::list(Type::Int));
+        let (a, b, list) = (json!({"x": [1, "y"]}), json!([1, 2]), Type::list(Type::Int));
+        for source in [noise, likely] {
+            if let Ok(expression) = Expression::compile(&source, &scope) {
+                let _ = expression.evaluate(&Bindings::new().with("a", &a, &Type::Dyn).with("b", &b, &list));
+            }
+            let _ = template::parse(&source);
+        }
+    }
 }

@@ -6,8 +6,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use ::cel::common::ast::{CallExpr, ComprehensionExpr, EntryExpr, Expr, LiteralValue, MapExpr, SelectExpr, operators};
 use ::cel::IdedExpr;
+use ::cel::common::ast::{
+    CallExpr, ComprehensionExpr, EntryExpr, Expr, LiteralValue, MapExpr, SelectExpr, operators,
+};
 
 use super::functions::FUNCTIONS;
 use super::library::ORDERED;
@@ -16,7 +18,8 @@ use super::{CompileError, Scope, Type};
 use crate::diagnostic::nearest;
 
 /// Names of types, which are values of their own.
-const TYPE_NAMES: [&str; 10] = ["bool", "bytes", "double", "int", "list", "map", "null_type", "string", "type", "uint"];
+const TYPE_NAMES: [&str; 10] =
+    ["bool", "bytes", "double", "int", "list", "map", "null_type", "string", "type", "uint"];
 
 /// What checking finds out.
 pub(super) struct Checked {
@@ -72,7 +75,8 @@ impl Checker<'_> {
                     if list.optional_indices.contains(&index) {
                         type_ = self.unwrap_optional(element.id, type_)?;
                     }
-                    items = Some(items.map_or(type_.clone(), |items| items.join(&type_).unwrap_or(Type::Dyn)));
+                    items =
+                        Some(items.map_or(type_.clone(), |items| items.join(&type_).unwrap_or(Type::Dyn)));
                 }
                 Ok(Type::list(items.unwrap_or(Type::Dyn)))
             }
@@ -134,7 +138,8 @@ impl Checker<'_> {
                 let help = match nearest(name, object.fields.keys().map(String::as_str)) {
                     Some(field) => Some(format!("did you mean `{field}`?")),
                     None if object.fields.len() <= 12 => {
-                        let known: Vec<String> = object.fields.keys().map(|field| format!("`{field}`")).collect();
+                        let known: Vec<String> =
+                            object.fields.keys().map(|field| format!("`{field}`")).collect();
                         Some(format!("it has {}", known.join(", ")))
                     }
                     None => None,
@@ -177,7 +182,9 @@ impl Checker<'_> {
             }
             types = Some(match types {
                 None => (key, value),
-                Some((keys, values)) => (keys.join(&key).unwrap_or(Type::Dyn), values.join(&value).unwrap_or(Type::Dyn)),
+                Some((keys, values)) => {
+                    (keys.join(&key).unwrap_or(Type::Dyn), values.join(&value).unwrap_or(Type::Dyn))
+                }
             });
         }
         let (key, value) = types.unwrap_or((Type::Dyn, Type::Dyn));
@@ -199,7 +206,11 @@ impl Checker<'_> {
             Type::List(items) => (**items).clone(),
             Type::Map(keys, _) => (**keys).clone(),
             Type::Object(_) => Type::String,
-            other => return Err(self.error(loop_.iter_range.id, format!("cannot iterate over a value of type {other}"))),
+            other => {
+                return Err(
+                    self.error(loop_.iter_range.id, format!("cannot iterate over a value of type {other}"))
+                );
+            }
         };
         if !matches!(range, Type::List(_)) {
             put_in_order(&mut loop_.iter_range);
@@ -253,7 +264,9 @@ impl Checker<'_> {
         for argument in &mut call.args {
             arguments.push(self.expression(argument)?);
         }
-        let Some(overloads) = FUNCTIONS.get(&name) else { return Err(self.unknown_function(id, &name, &shown)) };
+        let Some(overloads) = FUNCTIONS.get(&name) else {
+            return Err(self.unknown_function(id, &name, &shown));
+        };
         let mut results = overloads.iter().filter_map(|overload| overload.apply(&arguments));
         let Some(first) = results.next() else {
             let types: Vec<String> = arguments.iter().map(ToString::to_string).collect();
@@ -272,7 +285,8 @@ impl Checker<'_> {
     /// The qualified name, when the target spells a namespace and not a variable: `base64.encode`.
     fn namespaced(&self, target: &IdedExpr, function: &str) -> Option<String> {
         let Expr::Ident(namespace) = &target.expr else { return None };
-        let variable = self.scope.get(namespace).is_some() || self.locals.iter().any(|(local, _)| local == namespace);
+        let variable =
+            self.scope.get(namespace).is_some() || self.locals.iter().any(|(local, _)| local == namespace);
         let prefix = format!("{namespace}.");
         let known = FUNCTIONS.keys().any(|name| name.starts_with(&prefix));
         // The evaluator takes a known qualified function even where a variable has the namespace's name.
@@ -309,7 +323,13 @@ impl Checker<'_> {
         })
     }
 
-    fn conditional(&mut self, id: u64, condition: &mut IdedExpr, yes: &mut IdedExpr, no: &mut IdedExpr) -> Checking {
+    fn conditional(
+        &mut self,
+        id: u64,
+        condition: &mut IdedExpr,
+        yes: &mut IdedExpr,
+        no: &mut IdedExpr,
+    ) -> Checking {
         let found = self.expression(condition)?;
         if !matches!(found, Type::Bool | Type::Dyn) {
             return Err(self.error(condition.id, format!("the condition must be bool, found {found}")));
@@ -361,11 +381,17 @@ impl Checker<'_> {
             (Type::List(items), Type::Int | Type::Uint | Type::Double | Type::Dyn) => (**items).clone(),
             (Type::Map(keys, values), by) if keys.join(by).is_some() => (**values).clone(),
             (Type::Object(object), Type::String) => match &index.expr {
-                Expr::Literal(LiteralValue::String(name)) => self.field(id, operand.id, &type_, &mut name.inner().to_owned())?,
+                Expr::Literal(LiteralValue::String(name)) => {
+                    self.field(id, operand.id, &type_, &mut name.inner().to_owned())?
+                }
                 _ => Type::Dyn,
             },
             (Type::Object(_), Type::Dyn) => Type::Dyn,
-            _ => return Err(self.error(index.id, format!("a value of type {type_} cannot be indexed with {by}"))),
+            _ => {
+                return Err(
+                    self.error(index.id, format!("a value of type {type_} cannot be indexed with {by}"))
+                );
+            }
         };
         Ok(if optional || chained { optional_of(found) } else { found })
     }
@@ -388,7 +414,14 @@ impl Checker<'_> {
             },
             "<" | "<=" | ">" | ">=" => match left.join(&right) {
                 Some(
-                    Type::Dyn | Type::Bool | Type::Int | Type::Uint | Type::Double | Type::String | Type::Bytes | Type::Timestamp
+                    Type::Dyn
+                    | Type::Bool
+                    | Type::Int
+                    | Type::Uint
+                    | Type::Double
+                    | Type::String
+                    | Type::Bytes
+                    | Type::Timestamp
                     | Type::Duration,
                 ) => Ok(Type::Bool),
                 _ => refuse(None),
@@ -401,7 +434,9 @@ impl Checker<'_> {
                 _ => refuse(None),
             },
             _ => match (&left, &right, sign) {
-                (Type::Timestamp, Type::Duration, "+" | "-") | (Type::Duration, Type::Timestamp, "+") => Ok(Type::Timestamp),
+                (Type::Timestamp, Type::Duration, "+" | "-") | (Type::Duration, Type::Timestamp, "+") => {
+                    Ok(Type::Timestamp)
+                }
                 (Type::Timestamp, Type::Timestamp, "-") => Ok(Type::Duration),
                 (Type::Dyn, Type::Dyn, _) => Ok(Type::Dyn),
                 // One operand decides, except that a timestamp may be moved by a duration.
@@ -480,7 +515,11 @@ fn append<'e>(step: &'e mut Expr, accumulator: &str) -> Option<(Option<&'e mut I
         return call.args.get_mut(1).map(|items| (None, items));
     }
     let [guard, yes, no] = call.args.as_mut_slice() else { return None };
-    if call.func_name != operators::CONDITIONAL || accumulator != "@result" || !is_accumulator(no) || !is_append(&yes.expr) {
+    if call.func_name != operators::CONDITIONAL
+        || accumulator != "@result"
+        || !is_accumulator(no)
+        || !is_append(&yes.expr)
+    {
         return None;
     }
     let Expr::Call(add) = &mut yes.expr else { return None };
@@ -504,7 +543,8 @@ fn unescape(name: &str) -> String {
     if let Some(keyword) = keyword.filter(|word| KEYWORDS.contains(word)) {
         return keyword.to_owned();
     }
-    let escapes = BTreeMap::from([("__dash__", "-"), ("__dot__", "."), ("__slash__", "/"), ("__underscores__", "__")]);
+    let escapes =
+        BTreeMap::from([("__dash__", "-"), ("__dot__", "."), ("__slash__", "/"), ("__underscores__", "__")]);
     let mut out = String::new();
     let mut rest = name;
     'next: while let Some(c) = rest.chars().next() {
@@ -522,8 +562,27 @@ fn unescape(name: &str) -> String {
 }
 
 const KEYWORDS: [&str; 21] = [
-    "true", "false", "null", "in", "as", "break", "const", "continue", "else", "for", "function", "if", "import", "let", "loop",
-    "package", "namespace", "return", "var", "void", "while",
+    "true",
+    "false",
+    "null",
+    "in",
+    "as",
+    "break",
+    "const",
+    "continue",
+    "else",
+    "for",
+    "function",
+    "if",
+    "import",
+    "let",
+    "loop",
+    "package",
+    "namespace",
+    "return",
+    "var",
+    "void",
+    "while",
 ];
 
 /// A function that exists as a method, or the other way round.

@@ -181,7 +181,12 @@ pub(super) fn to_json(value: &(dyn Val + '_)) -> Result<Value, String> {
         return value.option().map_or(Ok(Value::Null), to_json);
     }
     if let Some(list) = value.downcast_ref::<CelList<'_>>() {
-        return list.inner().iter().map(|item| to_json(item.as_ref())).collect::<Result<Vec<_>, _>>().map(Value::Array);
+        return list
+            .inner()
+            .iter()
+            .map(|item| to_json(item.as_ref()))
+            .collect::<Result<Vec<_>, _>>()
+            .map(Value::Array);
     }
     if let Some(map) = value.downcast_ref::<CelMap<'_>>() {
         let mut entries: Vec<_> = map.inner().iter().collect();

@@ -143,7 +143,15 @@ fn pattern(text: &str) -> Option<Pattern> {
 
 fn named_type(name: &str) -> Option<Type> {
     let types = [
-        Type::Dyn, Type::Bool, Type::Int, Type::Uint, Type::Double, Type::String, Type::Bytes, Type::Timestamp, Type::Duration,
+        Type::Dyn,
+        Type::Bool,
+        Type::Int,
+        Type::Uint,
+        Type::Double,
+        Type::String,
+        Type::Bytes,
+        Type::Timestamp,
+        Type::Duration,
         Type::Type,
     ];
     types.into_iter().find(|type_| type_.to_string() == name)
@@ -154,7 +162,11 @@ impl Overload {
     pub(super) fn apply(&self, arguments: &[Type]) -> Option<Type> {
         let mut open = [None, None];
         let fits = self.parameters.len() == arguments.len()
-            && self.parameters.iter().zip(arguments).all(|(parameter, argument)| parameter.accepts(argument, &mut open));
+            && self
+                .parameters
+                .iter()
+                .zip(arguments)
+                .all(|(parameter, argument)| parameter.accepts(argument, &mut open));
         fits.then(|| self.result.fill(&open))
     }
 }
@@ -178,7 +190,9 @@ impl Pattern {
                 key.accepts(found_key, open) && value.accepts(found_value, open)
             }
             // At run time a structure is a map.
-            (Self::Map(key, value), Type::Object(_)) => key.accepts(&Type::String, open) && value.accepts(&Type::Dyn, open),
+            (Self::Map(key, value), Type::Object(_)) => {
+                key.accepts(&Type::String, open) && value.accepts(&Type::Dyn, open)
+            }
             _ => false,
         }
     }

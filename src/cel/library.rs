@@ -103,7 +103,10 @@ fn argument<'a, 'b, 'v>(
 
 fn text<'a>(function: &str, args: &'a Arguments<'_, '_>, index: usize) -> Result<&'a str, ExecutionError> {
     let value = argument(function, args, index)?;
-    value.downcast_ref::<CelString<'_>>().map(CelString::inner).ok_or_else(|| failed(function, "expected a string"))
+    value
+        .downcast_ref::<CelString<'_>>()
+        .map(CelString::inner)
+        .ok_or_else(|| failed(function, "expected a string"))
 }
 
 fn integer(function: &str, args: &Arguments<'_, '_>, index: usize) -> Result<i64, ExecutionError> {

@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use ::cel::common::ast::{EntryExpr, Expr, SourceInfo};
+use ::cel::common::ast::{EntryExpr, Expr, SourceInfo, operators};
 use ::cel::parser::ParseError;
 use ::cel::{Env, IdedExpr};
 
@@ -99,20 +99,41 @@ fn explain(source: &str, error: &ParseError) -> CompileError {
         .sum();
     let offset = before + usize::try_from(column - 1).unwrap_or(0);
     let length = source.chars().count();
-    let message = error.msg.trim_start_matches("Syntax error: ");
-    let message = match message.split_once(" expecting") {
-        Some((unexpected, _)) => unexpected,
-        None => message,
-    };
-    let message =
-        message.replace("'<EOF>'", "the end").replace("no viable alternative at input", "unexpected");
-    let message = message.replace("mismatched input", "unexpected").replace("extraneous input", "unexpected");
-    let message = if message.is_empty() || message == "UNKNOWN" {
-        "the expression is nested too deeply".to_owned()
-    } else {
-        message
-    };
-    CompileError::new(offset.min(length), format!("syntax error: {message}"))
+    CompileError::new(offset.min(length), format!("syntax error: {}", reworded(&error.msg)))
+}
+
+fn reworded(message: &str) -> String {
+    let message = message.trim_start_matches("Syntax error: ");
+    if message.is_empty() || message == "UNKNOWN" || message.contains("Recursion limit") {
+        return "the expression is nested too deeply".to_owned();
+    }
+    if let Some(text) =
+        message.strip_prefix("token recognition error at: '").and_then(|rest| rest.strip_suffix('\''))
+    {
+        let unclosed = text.starts_with(['"', '\'']);
+        return if unclosed {
+            format!("a string is not closed: {text}")
+        } else {
+            format!("unexpected character '{text}'")
+        };
+    }
+    if message.starts_with("Incomplete") {
+        return if message.contains(operators::CONDITIONAL) {
+            "`?` needs two values, `condition ? value : other`".to_owned()
+        } else {
+            "the expression is incomplete".to_owned()
+        };
+    }
+    match message {
+        "unsupported ident kind" => return "the name of a field is missing".to_owned(),
+        "invalid argument to has() macro" => return "has() takes a field, as in has(a.b)".to_owned(),
+        _ => {}
+    }
+    let message = message.split_once(" expecting").map_or(message, |(unexpected, _)| unexpected);
+    ["no viable alternative at input", "mismatched input", "extraneous input"]
+        .iter()
+        .fold(message.to_owned(), |message, jargon| message.replace(jargon, "unexpected"))
+        .replace("'<EOF>'", "the end")
 }
 
 /// A node deeper than the limit, found without recursion.

@@ -23,7 +23,10 @@ fn scope() -> Scope {
         }},
     }}))
     .unwrap();
-    Scope::new().with("vpc", Type::of_object_kind(&vpc)).with("any", Type::Dyn).with("subnets", Type::list(Type::of_object_kind(&vpc)))
+    Scope::new()
+        .with("vpc", Type::of_object_kind(&vpc))
+        .with("any", Type::Dyn)
+        .with("subnets", Type::list(Type::of_object_kind(&vpc)))
 }
 
 fn said(source: &str) -> String {
@@ -126,7 +129,10 @@ fn mistakes_are_named_with_their_place() {
         ("vpc.status['vpcIDD']", "12: unknown field `vpcIDD` (did you mean `vpcID`?)"),
         ("vcp.status", "0: unknown identifier `vcp` (did you mean `vpc`?)"),
         ("elephant", "0: unknown identifier `elephant`"),
-        ("vpc.status.conditions.exists(c, c.typ == 'Ready')", "34: unknown field `typ` (did you mean `type`?)"),
+        (
+            "vpc.status.conditions.exists(c, c.typ == 'Ready')",
+            "34: unknown field `typ` (did you mean `type`?)",
+        ),
         ("vpc.status.vpcID.x", "17: a value of type string has no field `x`"),
         ("vpc.spec.size + 'a'", "14: no matching overload for `int + string` (convert with string(...))"),
         ("1 == 'a'", "2: no matching overload for `int == string`"),
@@ -135,12 +141,21 @@ fn mistakes_are_named_with_their_place() {
         ("true && 1", "8: `&&` needs bool, found int"),
         ("!'a'", "1: `!` needs bool, found string"),
         ("vpc.spec.size ? 1 : 2", "8: the condition must be bool, found int"),
-        ("true ? 1 : 'a'", "5: both branches must have one type, found int and string (wrap one of them in dyn(...) when that is meant)"),
+        (
+            "true ? 1 : 'a'",
+            "5: both branches must have one type, found int and string (wrap one of them in dyn(...) when that is meant)",
+        ),
         ("vpc.spec.tags.filter(t, t.key)", "25: the condition must be bool, found string"),
         ("vpc.spec.size.map(x, x)", "8: cannot iterate over a value of type int"),
         ("vpc.spec.cidrBlocks['a']", "20: a value of type list(string) cannot be indexed with string"),
-        ("vpc.spec.labels.?a.orValue(1)", "26: no matching overload for `optional(string).orValue(int)` (an optional has no value before .orValue(...) or .value())"),
-        ("'a' + vpc.?status.vpcID", "4: no matching overload for `string + optional(string)` (convert with string(...))"),
+        (
+            "vpc.spec.labels.?a.orValue(1)",
+            "26: no matching overload for `optional(string).orValue(int)` (an optional has no value before .orValue(...) or .value())",
+        ),
+        (
+            "'a' + vpc.?status.vpcID",
+            "4: no matching overload for `string + optional(string)` (convert with string(...))",
+        ),
         ("quantity('1Gi')", "8: unknown function `quantity`"),
         ("'a'.lowerAscci()", "14: unknown function `lowerAscci` (did you mean `lowerAscii`?)"),
         ("base64.encod('a')", "12: unknown function `base64.encod` (did you mean `base64.encode`?)"),
@@ -167,6 +182,10 @@ fn references_are_the_variables_of_the_scope() {
         ("base64.encode(b'x')", vec![]),
     ] {
         let expression = Expression::compile(source, &scope).unwrap();
-        assert_eq!(expression.references().iter().map(String::as_str).collect::<Vec<_>>(), expected, "{source}");
+        assert_eq!(
+            expression.references().iter().map(String::as_str).collect::<Vec<_>>(),
+            expected,
+            "{source}"
+        );
     }
 }

@@ -8,7 +8,8 @@ use crate::schema::Schema;
 
 fn typed(source: &str, openapi: &Value, value: &Value) -> Result<Value, String> {
     let type_ = Type::from_schema(&Schema::from_openapi(openapi).unwrap());
-    let expression = Expression::compile(source, &Scope::new().with("x", type_.clone())).map_err(|error| error.to_string())?;
+    let expression = Expression::compile(source, &Scope::new().with("x", type_.clone()))
+        .map_err(|error| error.to_string())?;
     expression.evaluate(&Bindings::new().with("x", value, &type_)).map_err(|error| error.to_string())
 }
 

@@ -1,4 +1,5 @@
 //! All integration tests, in one binary: each further binary would link the AWS SDK again.
 
 mod fleet_corpus;
+mod managers_eks;
 mod store_suite;

@@ -56,10 +56,10 @@ impl Intercept for CredentialsWatch {
             let header = response.headers().get("x-amzn-errortype").unwrap_or_default();
             let body =
                 response.body().bytes().and_then(|bytes| std::str::from_utf8(bytes).ok()).unwrap_or_default();
-            let named = |code: &&str| {
-                header.split(':').next() == Some(*code) || body.contains(&format!("<Code>{code}</Code>"))
+            let named = |code: &str| {
+                header.split(':').next() == Some(code) || body.contains(&format!("<Code>{code}</Code>"))
             };
-            if CODES.iter().any(|code| named(&code)) {
+            if CODES.iter().any(|code| named(code)) {
                 self.0.store(true, Ordering::Relaxed);
             }
         }

@@ -119,7 +119,7 @@ pub(super) fn permissions<'a>(
                     group_id: id,
                     user_id: owner,
                     ..Default::default()
-                })
+                });
             }
         }
     }

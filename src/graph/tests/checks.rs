@@ -12,9 +12,7 @@ fn a_misspelt_status_field_is_refused_with_its_neighbour() {
             {"id": "gateway", "template": ec2("InternetGateway", "g", json!({"vpc": "${vpc.status.vpcIDD}"}))},
         ]),
     );
-    insta::assert_snapshot!(refused(&definition), @r"
-    /spec/resources/1/template/spec/vpc+13 [invalid-expression] unknown field `vpcIDD` (did you mean `vpcID`?)
-    ");
+    insta::assert_snapshot!(refused(&definition), @"/spec/resources/1/template/spec/vpc+13 [invalid-expression] unknown field `vpcIDD` (did you mean `vpcID`?)");
 }
 
 #[test]
@@ -173,9 +171,7 @@ fn cycles_are_named_from_their_first_node() {
             {"id": "c", "template": config_map("c", json!({"x": "${b.metadata.name}"}))},
         ]),
     );
-    insta::assert_snapshot!(refused(&definition), @r"
-    /spec/resources/1 [cycle] graph contains a cycle: a -> c -> b -> a
-    ");
+    insta::assert_snapshot!(refused(&definition), @"/spec/resources/1 [cycle] graph contains a cycle: a -> c -> b -> a");
 }
 
 #[test]
@@ -282,9 +278,7 @@ fn definitions_may_come_in_any_order() {
     twin.metadata.name = "twin".into();
     let compiled = compile_all([&inner, &twin], Catalogue::builtin());
     assert!(compiled.outcomes["net.kro.run"].is_ok());
-    insta::assert_snapshot!(shown(compiled.outcomes["twin"].as_ref().unwrap_err()), @r"
-    /spec/schema/kind [duplicate-kind] the kind `Net.kro.run` is created by the definition `net.kro.run` already
-    ");
+    insta::assert_snapshot!(shown(compiled.outcomes["twin"].as_ref().unwrap_err()), @"/spec/schema/kind [duplicate-kind] the kind `Net.kro.run` is created by the definition `net.kro.run` already");
 }
 
 #[test]
@@ -301,9 +295,7 @@ fn definitions_that_contain_each_other_are_refused_and_others_are_not() {
     };
     let (a, b, c) = (contains("A", "B"), contains("B", "A"), contains("C", "A"));
     let compiled = compile_all([&a, &b, &c], Catalogue::builtin());
-    insta::assert_snapshot!(shown(compiled.outcomes["a"].as_ref().unwrap_err()), @r"
-    /spec/resources [definition-cycle] definitions contain each other without end: a -> b -> a
-    ");
+    insta::assert_snapshot!(shown(compiled.outcomes["a"].as_ref().unwrap_err()), @"/spec/resources [definition-cycle] definitions contain each other without end: a -> b -> a");
     assert!(compiled.outcomes["b"].is_err());
     assert!(compiled.outcomes["c"].is_ok(), "its own graph is sound");
 }

@@ -290,9 +290,7 @@ fn a_blocked_child_is_quoted() {
         {"type": "ACK.Terminal", "status": "True", "message": "VpcLimitExceeded: the maximum number of VPCs has been reached"},
     ]}));
     let evaluation = graph.evaluate(&instance, &live);
-    insta::assert_snapshot!(evaluation.message, @r"
-    `vpc`: waits until `vpc.status.state == 'available'` (ACK.Terminal: VpcLimitExceeded: the maximum number of VPCs has been reached)
-    ");
+    insta::assert_snapshot!(evaluation.message, @"`vpc`: waits until `vpc.status.state == 'available'` (ACK.Terminal: VpcLimitExceeded: the maximum number of VPCs has been reached)");
 }
 
 #[test]

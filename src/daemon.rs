@@ -6,6 +6,8 @@
 //!           webhook          Router ▶ FleetView ▶ page, API
 //! ```
 
+mod assemble;
+
 use std::collections::HashSet;
 use std::future::Future;
 use std::sync::{Arc, OnceLock};
@@ -34,6 +36,8 @@ use crate::managers::registry;
 use crate::store::ObjectStore;
 use crate::store::mirror::Mirror;
 use crate::sync::{SyncSettings, SyncState, Syncer};
+
+pub use assemble::{AssembleError, assemble, clock};
 
 /// Instances worked on at once: graph passes are computation, not waiting.
 const INSTANCE_WIDTH: usize = 8;
@@ -77,6 +81,8 @@ pub struct Parts {
 /// A running daemon, as those see it who serve it to people.
 #[derive(Clone)]
 pub struct Handle {
+    /// Time.
+    pub clock: Clock,
     /// The objects.
     pub mirror: Arc<Mirror>,
     /// Counts changes of the objects.
@@ -137,6 +143,7 @@ impl Daemon {
         let trigger = poller.trigger();
         let (ready_sender, ready) = watch::channel(false);
         let handle = Handle {
+            clock: clock.clone(),
             mirror: mirror.clone(),
             changed: changed.clone(),
             sync: syncer.state(),

@@ -28,6 +28,7 @@ const MAX_DEPTH: usize = 64;
 
 const HEADS: &str = "refs/mirror/heads/";
 const TAGS: &str = "refs/mirror/tags/";
+const NAMED: &str = "refs/mirror/named";
 
 /// What to follow in a remote.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -41,6 +42,8 @@ pub enum Reference {
     Tag(String),
     /// One commit, reachable from a branch or tag.
     Commit(CommitId),
+    /// A full name, e.g. `refs/pull/1/head`.
+    Name(String),
 }
 
 impl fmt::Display for Reference {
@@ -50,6 +53,7 @@ impl fmt::Display for Reference {
             Self::Branch(name) => write!(f, "branch {name}"),
             Self::Tag(name) => write!(f, "tag {name}"),
             Self::Commit(id) => write!(f, "commit {id}"),
+            Self::Name(name) => f.write_str(name),
         }
     }
 }
@@ -223,7 +227,10 @@ impl Mirror {
         options.remote_callbacks(remote::callbacks(&self.options.url, &self.options.credentials, stop));
         // What the remote says replaces what the mirror had: force-pushed and deleted references too.
         options.prune(FetchPrune::On).download_tags(AutotagOption::None).update_fetchhead(false);
-        let refspecs = [format!("+refs/heads/*:{HEADS}*"), format!("+refs/tags/*:{TAGS}*")];
+        let mut refspecs = vec![format!("+refs/heads/*:{HEADS}*"), format!("+refs/tags/*:{TAGS}*")];
+        if let Reference::Name(name) = &self.options.reference {
+            refspecs.push(format!("+{name}:{NAMED}"));
+        }
         remote.fetch(&refspecs, Some(&mut options), None).map_err(|error| self.unreachable(&error))?;
         let name = match &self.options.reference {
             Reference::Default => {
@@ -233,6 +240,7 @@ impl Mirror {
             }
             Reference::Branch(name) => Some(format!("{HEADS}{name}")),
             Reference::Tag(name) => Some(format!("{TAGS}{name}")),
+            Reference::Name(_) => Some(NAMED.to_owned()),
             Reference::Commit(_) => None,
         };
         drop(remote);

@@ -1,0 +1,108 @@
+//! What the demonstration prints: a line per cluster that moves on a terminal, changes line by line elsewhere.
+
+use std::collections::BTreeMap;
+use std::io::IsTerminal as _;
+use std::path::Path;
+
+use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
+
+use crate::daemon::Handle;
+use crate::web::view::{ClusterView, FleetView};
+
+/// The printed progress.
+pub(super) struct Progress {
+    bars: Option<MultiProgress>,
+}
+
+impl Progress {
+    /// Says where everything is.
+    #[expect(clippy::print_stdout, reason = "the command line is the only place that prints")]
+    pub(super) fn start(fresh: bool, home: &Path, repository: &Path, endpoint: &str) -> Self {
+        let how = if fresh { "a new fleet" } else { "the fleet of the last time, from its state" };
+        println!("fleetwright demo: {how} in {}", home.display());
+        println!("  fleet repository  {}  (commit to it: changes are followed)", repository.display());
+        println!("  simulated AWS     {endpoint}");
+        let bars = std::io::stdout().is_terminal().then(MultiProgress::new);
+        Self { bars }
+    }
+
+    /// Prints until every cluster is ready, and then for ever unless told to return.
+    #[expect(clippy::print_stdout, reason = "the command line is the only place that prints")]
+    pub(super) async fn follow(&self, mut handle: Handle, until_ready: bool) -> anyhow::Result<()> {
+        let mut printed: BTreeMap<String, String> = BTreeMap::new();
+        let mut bars: BTreeMap<String, ProgressBar> = BTreeMap::new();
+        let mut told = false;
+        loop {
+            let view = FleetView::of(&handle.mirror.all(), &handle.sync.borrow_and_update(), handle.clock.now());
+            for cluster in &view.clusters {
+                let line = describe(cluster);
+                if let Some(all) = &self.bars {
+                    let bar = bars.entry(cluster.name.clone()).or_insert_with(|| all.add(bar()));
+                    bar.set_length(cluster.total as u64);
+                    bar.set_position(cluster.done as u64);
+                    bar.set_prefix(cluster.name.clone());
+                    bar.set_message(line.clone());
+                } else if printed.get(&cluster.name) != Some(&line) {
+                    println!("{:<16} {line}", cluster.name);
+                }
+                printed.insert(cluster.name.clone(), line);
+            }
+            bars.retain(|name, bar| {
+                let there = view.clusters.iter().any(|cluster| cluster.name == *name);
+                if !there {
+                    bar.finish_and_clear();
+                }
+                there
+            });
+            printed.retain(|name, _| view.clusters.iter().any(|cluster| cluster.name == *name));
+            let all_ready = !view.clusters.is_empty() && view.clusters.iter().all(|cluster| cluster.ready);
+            if all_ready && !told {
+                told = true;
+                self.say(&format!("all {} clusters are ready", view.clusters.len()));
+                if until_ready {
+                    return Ok(());
+                }
+                self.say("Ctrl-C stops; the same command goes on from here");
+            }
+            told = all_ready;
+            tokio::select! {
+                changed = handle.changed.changed() => changed?,
+                changed = handle.sync.changed() => changed?,
+            }
+        }
+    }
+
+    /// Says that the end has begun.
+    pub(super) fn stopping(&self) {
+        self.say("stopping: calls under way are finished");
+    }
+
+    /// Says what was done.
+    pub(super) fn summary(&self, calls: usize, changes: usize, home: &Path) {
+        self.say(&format!("{calls} AWS calls, {changes} of them changes; state is kept in {}", home.display()));
+    }
+
+    /// A line above the bars.
+    #[expect(clippy::print_stdout, reason = "the command line is the only place that prints")]
+    pub(super) fn say(&self, line: &str) {
+        match &self.bars {
+            // A terminal that went away is no reason to stop.
+            Some(bars) => drop(bars.println(line)),
+            None => println!("{line}"),
+        }
+    }
+}
+
+fn describe(cluster: &ClusterView) -> String {
+    let counts = format!("{}/{}", cluster.done, cluster.total);
+    match (&cluster.waits_for, cluster.ready) {
+        (_, true) => format!("{counts}  ready"),
+        (Some(reason), false) => format!("{counts}  {reason}"),
+        (None, false) => format!("{counts}  {}", cluster.state),
+    }
+}
+
+fn bar() -> ProgressBar {
+    let style = ProgressStyle::with_template("{prefix:<16} [{bar:24}] {wide_msg}");
+    ProgressBar::new(0).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()).progress_chars("=> "))
+}

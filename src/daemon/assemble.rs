@@ -1,0 +1,183 @@
+//! From a configuration to the parts of a daemon: the store on disk, the source, AWS, the hub.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::aws::{BaseCredentials, SessionSettings, Sessions};
+use crate::clock::Clock;
+use crate::config::{Config, GitAuth, GitRevision, Kubernetes, Mode as ConfiguredMode, SecretError, Source};
+use crate::controllers::argocd::{Directory, Hub};
+use crate::controllers::resource::{Mode, Settings};
+use crate::fleet::Limits;
+use crate::git::{
+    Changes, Credentials, DirectorySource, GitSource, GitSourceOptions, PollerOptions, Reference, Secret,
+    Source as FleetSource, SourceError, TreeLimits,
+};
+use crate::plan::guard::Thresholds;
+use crate::store::embedded::Options;
+use crate::store::{Embedded, StoreError};
+use crate::sync::SyncSettings;
+
+use super::Parts;
+
+/// File of the embedded store in the data directory.
+const STORE_FILE: &str = "store.redb";
+/// Directory of the Git mirror in the data directory.
+const MIRROR_DIRECTORY: &str = "mirror.git";
+
+/// Why a daemon cannot start.
+#[derive(Debug, thiserror::Error)]
+pub enum AssembleError {
+    /// The data directory.
+    #[error("cannot create the data directory {path}: {source}")]
+    Data {
+        /// The directory.
+        path: String,
+        /// The cause.
+        #[source]
+        source: std::io::Error,
+    },
+    /// The store.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// A secret.
+    #[error(transparent)]
+    Secret(#[from] SecretError),
+    /// The source.
+    #[error(transparent)]
+    Source(#[from] SourceError),
+    /// The hub.
+    #[error("cannot reach the hub cluster: {message}")]
+    Hub {
+        /// What is wrong.
+        message: String,
+    },
+}
+
+/// Builds the parts of a daemon. `clock` must be the configured one; `sessions` reach the configured AWS
+/// unless the caller hands in others.
+///
+/// # Errors
+/// Says which part cannot be had.
+pub async fn assemble(config: &Config, clock: Clock, sessions: Option<Sessions>) -> Result<Parts, AssembleError> {
+    let data = &config.data_directory;
+    std::fs::create_dir_all(data)
+        .map_err(|source| AssembleError::Data { path: data.display().to_string(), source })?;
+    let store = Embedded::open(&data.join(STORE_FILE), Options::new(clock.clone()))?;
+    let (source, changes, poll) = source(config, data)?;
+    let sessions = sessions.unwrap_or_else(|| Sessions::new(session_settings(config), clock.clone()));
+    let hub = match &config.kubernetes {
+        Some(kubernetes) => Some(hub(kubernetes).await?),
+        None => None,
+    };
+    Ok(Parts {
+        clock,
+        seed: rand::random(),
+        store: Arc::new(store),
+        source,
+        changes,
+        poll,
+        sessions: Arc::new(sessions),
+        use_own_role_in: config.aws.use_own_role_in.clone(),
+        default_region: config.aws.default_region.clone(),
+        settings: Settings {
+            fleet: config.fleet.id.clone(),
+            mode: match config.mode {
+                ConfiguredMode::Reconcile => Mode::Reconcile,
+                ConfiguredMode::Observe => Mode::Observe,
+            },
+            resync: config.resync_interval,
+        },
+        sync: SyncSettings {
+            default_namespace: config.fleet.default_namespace.clone(),
+            limits: Limits::default(),
+            thresholds: Thresholds {
+                max_removals: config.guard.max_removals,
+                max_percent: usize::from(config.guard.max_percent),
+            },
+        },
+        hub,
+        export: config.export_directory.as_ref().map(Directory::new),
+    })
+}
+
+/// The clock that a configuration asks for. It runs faster only against a loopback endpoint, which the
+/// configuration has checked.
+pub fn clock(config: &Config) -> Clock {
+    Clock::accelerated(config.clock_speed)
+}
+
+fn session_settings(config: &Config) -> SessionSettings {
+    let endpoint = config.aws.endpoint_url.clone();
+    // A simulated AWS on this machine knows no credentials: any will do, and none of the real ones leak to it.
+    let simulated = endpoint.as_deref().is_some_and(is_loopback);
+    let credentials = if simulated && std::env::var_os("AWS_ACCESS_KEY_ID").is_none() {
+        BaseCredentials::Fixed(aws_credential_types::Credentials::new("test", "test", None, None, "simulated"))
+    } else {
+        BaseCredentials::DefaultChain
+    };
+    SessionSettings { endpoint, credentials, ..SessionSettings::default() }
+}
+
+/// Whether a URL leads to this machine.
+fn is_loopback(url: &str) -> bool {
+    let Ok(uri) = url.parse::<http::Uri>() else { return false };
+    let host = uri.host().unwrap_or_default().trim_matches(['[', ']']);
+    host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
+type SourceParts = (Arc<dyn FleetSource>, Option<Changes>, PollerOptions);
+
+fn source(config: &Config, data: &Path) -> Result<SourceParts, AssembleError> {
+    match &config.source {
+        Source::Directory(path) => {
+            let source = DirectorySource::new(path, TreeLimits::default());
+            let changes = source.changes()?;
+            Ok((Arc::new(source), Some(changes), PollerOptions::default()))
+        }
+        Source::Git(git) => {
+            let mut options = GitSourceOptions::new(git.url.clone(), data.join(MIRROR_DIRECTORY));
+            options.reference = match &git.revision {
+                GitRevision::Default => Reference::Default,
+                GitRevision::Branch(name) => Reference::Branch(name.clone()),
+                GitRevision::Tag(name) => Reference::Tag(name.clone()),
+                GitRevision::Commit(commit) => Reference::Commit(commit.clone()),
+                GitRevision::Reference(name) => Reference::Name(name.clone()),
+            };
+            options.path.clone_from(&git.path);
+            options.deadline = git.timeout;
+            options.credentials = match &git.auth {
+                GitAuth::None => Credentials::None,
+                GitAuth::Token { username, token } => Credentials::Token {
+                    username: match username {
+                        Some(username) => username.read()?.expose().to_owned(),
+                        None => "x-access-token".to_owned(),
+                    },
+                    token: Secret::new(token.read()?.expose()),
+                },
+                GitAuth::SshKey { key_file, known_hosts_file } => Credentials::Ssh {
+                    key: key_file.clone(),
+                    passphrase: None,
+                    known_hosts: known_hosts_file.clone(),
+                },
+            };
+            let poll = PollerOptions { interval: git.poll, ..PollerOptions::default() };
+            Ok((Arc::new(GitSource::new(options)), None, poll))
+        }
+    }
+}
+
+async fn hub(kubernetes: &Kubernetes) -> Result<Hub, AssembleError> {
+    let failed = |error: &dyn std::error::Error| AssembleError::Hub { message: error.to_string() };
+    let config = match kubernetes {
+        Kubernetes::InCluster => kube::Config::incluster().map_err(|error| failed(&error))?,
+        Kubernetes::Kubeconfig { path, context } => {
+            let file = kube::config::Kubeconfig::read_from(path).map_err(|error| failed(&error))?;
+            let options =
+                kube::config::KubeConfigOptions { context: context.clone(), ..kube::config::KubeConfigOptions::default() };
+            kube::Config::from_custom_kubeconfig(file, &options).await.map_err(|error| failed(&error))?
+        }
+    };
+    let client = kube::Client::try_from(config).map_err(|error| failed(&error))?;
+    Ok(Hub::new(client))
+}

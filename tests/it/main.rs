@@ -4,3 +4,5 @@ mod fleet_corpus;
 mod managers_eks;
 mod managers_ec2;
 mod store_suite;
+
+mod simulator;

@@ -179,7 +179,10 @@ mod tests {
         let vpc = find(&GroupKind::new("ec2.services.k8s.aws", "VPC")).unwrap();
         let condition = &vpc.schema["properties"]["status"]["properties"]["conditions"]["items"];
         let status = &condition["properties"]["status"];
-        assert_eq!((&status["type"], &status["enum"]), (&json!("string"), &json!(["True", "False", "Unknown"])));
+        assert_eq!(
+            (&status["type"], &status["enum"]),
+            (&json!("string"), &json!(["True", "False", "Unknown"]))
+        );
     }
 
     #[test]

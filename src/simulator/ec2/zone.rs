@@ -44,6 +44,11 @@ const REGIONS: &[(&str, &str, &str)] = &[
     ("us-west-2", "usw2", "abcd"),
 ];
 
+/// Zones that new accounts are not given any more.
+const CLOSED: [&str; 2] = ["usw1-az2", "cac1-az3"];
+/// A zone without room, which EKS refuses: every account has it under its last letter.
+const FULL: &str = "use1-az3";
+
 /// One Availability Zone as an account sees it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Zone {
@@ -58,8 +63,12 @@ pub(super) fn zones(account: &AccountId, region: &Region) -> Vec<Zone> {
         .iter()
         .find(|(name, ..)| *name == region.as_str())
         .map_or((unknown.as_str(), "abc"), |(_, prefix, letters)| (*prefix, *letters));
-    let mut ids: Vec<String> = (1..=letters.len()).map(|index| format!("{prefix}-az{index}")).collect();
-    ids.sort_by_key(|id| number(&digest(&[account.as_str().as_bytes(), id.as_bytes()])));
+    let mut ids: Vec<String> = (1..)
+        .map(|index| format!("{prefix}-az{index}"))
+        .filter(|id| !CLOSED.contains(&id.as_str()))
+        .take(letters.len())
+        .collect();
+    ids.sort_by_key(|id| (id == FULL, number(&digest(&[account.as_str().as_bytes(), id.as_bytes()]))));
     letters.chars().zip(ids).map(|(letter, id)| Zone { name: format!("{region}{letter}"), id }).collect()
 }
 

@@ -1,8 +1,8 @@
 //! All integration tests, in one binary: each further binary would link the AWS SDK again.
 
 mod fleet_corpus;
-mod managers_eks;
 mod managers_ec2;
+mod managers_eks;
 mod store_suite;
 
 mod simulator;

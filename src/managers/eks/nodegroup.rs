@@ -246,16 +246,16 @@ fn version_step(desired: &Desired, observed: &Observed) -> Result<Option<Step>, 
     let custom = image == "CUSTOM";
     let own_scheme = custom || image.starts_with("BOTTLEROCKET");
     let minor = |text: Option<&str>| text.and_then(Version::parse);
-    if let (false, Some(wanted), Some(released)) = (own_scheme, minor(version), minor(release)) {
-        if wanted != released {
-            return Err(Refusal::Invalid {
-                message: format!(
-                    "releaseVersion {} is a release of {released}, but version is {wanted}: change them together, \
+    if let (false, Some(wanted), Some(released)) = (own_scheme, minor(version), minor(release))
+        && wanted != released
+    {
+        return Err(Refusal::Invalid {
+            message: format!(
+                "releaseVersion {} is a release of {released}, but version is {wanted}: change them together, \
                      or leave releaseVersion out for the newest release",
-                    release.unwrap_or_default()
-                ),
-            });
-        }
+                release.unwrap_or_default()
+            ),
+        });
     }
     if held(desired, present).is_some() {
         return Ok(None);

@@ -161,10 +161,10 @@ impl Manager for PodIdentityAssociationManager {
             Some(id) => describe(aws, cluster, id).await?,
             None => None,
         };
-        if found.is_none() {
-            if let Some(id) = find(aws, desired).await? {
-                found = describe(aws, cluster, &id).await?;
-            }
+        if found.is_none()
+            && let Some(id) = find(aws, desired).await?
+        {
+            found = describe(aws, cluster, &id).await?;
         }
         Ok(found.map(|association| observed(desired, &association)))
     }

@@ -62,10 +62,11 @@ pub(super) async fn follow(
         },
         known => known.cloned(),
     };
-    if busy && last.as_ref().is_none_or(is_final) {
-        if let Some(found) = search(aws, target).await? {
-            return Ok(Some(found));
-        }
+    if busy
+        && last.as_ref().is_none_or(is_final)
+        && let Some(found) = search(aws, target).await?
+    {
+        return Ok(Some(found));
     }
     Ok(last)
 }

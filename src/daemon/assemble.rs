@@ -59,7 +59,11 @@ pub enum AssembleError {
 ///
 /// # Errors
 /// Says which part cannot be had.
-pub async fn assemble(config: &Config, clock: Clock, sessions: Option<Sessions>) -> Result<Parts, AssembleError> {
+pub async fn assemble(
+    config: &Config,
+    clock: Clock,
+    sessions: Option<Sessions>,
+) -> Result<Parts, AssembleError> {
     let data = &config.data_directory;
     std::fs::create_dir_all(data)
         .map_err(|source| AssembleError::Data { path: data.display().to_string(), source })?;
@@ -112,7 +116,13 @@ fn session_settings(config: &Config) -> SessionSettings {
     // A simulated AWS on this machine knows no credentials: any will do, and none of the real ones leak to it.
     let simulated = endpoint.as_deref().is_some_and(is_loopback);
     let credentials = if simulated && std::env::var_os("AWS_ACCESS_KEY_ID").is_none() {
-        BaseCredentials::Fixed(aws_credential_types::Credentials::new("test", "test", None, None, "simulated"))
+        BaseCredentials::Fixed(aws_credential_types::Credentials::new(
+            "test",
+            "test",
+            None,
+            None,
+            "simulated",
+        ))
     } else {
         BaseCredentials::DefaultChain
     };
@@ -173,8 +183,10 @@ async fn hub(kubernetes: &Kubernetes) -> Result<Hub, AssembleError> {
         Kubernetes::InCluster => kube::Config::incluster().map_err(|error| failed(&error))?,
         Kubernetes::Kubeconfig { path, context } => {
             let file = kube::config::Kubeconfig::read_from(path).map_err(|error| failed(&error))?;
-            let options =
-                kube::config::KubeConfigOptions { context: context.clone(), ..kube::config::KubeConfigOptions::default() };
+            let options = kube::config::KubeConfigOptions {
+                context: context.clone(),
+                ..kube::config::KubeConfigOptions::default()
+            };
             kube::Config::from_custom_kubeconfig(file, &options).await.map_err(|error| failed(&error))?
         }
     };

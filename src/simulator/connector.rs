@@ -19,7 +19,7 @@ impl HttpConnector for InProcess {
         HttpConnectorFuture::new(async move {
             let request = request.try_into_http1x().map_err(|error| ConnectorError::user(error.into()))?;
             let (parts, body) = request.into_parts();
-            let body = body.collect().await.map_err(|error| ConnectorError::user(error))?.to_bytes();
+            let body = body.collect().await.map_err(ConnectorError::user)?.to_bytes();
             let response = simulator.handle(http::Request::from_parts(parts, body)).await;
             if response.extensions().get::<ConnectionReset>().is_some() {
                 return Err(ConnectorError::io("connection reset by the simulated AWS".into()));

@@ -17,11 +17,6 @@ pub(crate) enum Span {
     NatGatewayDelete,
     /// How long a deleted NAT gateway is still described.
     NatGatewayKept,
-    VpcEndpointCreate,
-    VpcEndpointDelete,
-    TransitGatewayCreate,
-    InstanceStart,
-    InstanceStop,
     ClusterCreate,
     ClusterDelete,
     /// How long a deleted cluster's network interfaces and security group stay.
@@ -52,11 +47,6 @@ impl Span {
             Self::NatGatewayCreate => (100.0, 0.3),
             Self::NatGatewayDelete => (60.0, 0.3),
             Self::NatGatewayKept => (3600.0, 0.0),
-            Self::VpcEndpointCreate => (45.0, 0.3),
-            Self::VpcEndpointDelete => (30.0, 0.3),
-            Self::TransitGatewayCreate => (60.0, 0.3),
-            Self::InstanceStart => (20.0, 0.3),
-            Self::InstanceStop => (30.0, 0.3),
             Self::ClusterCreate => (540.0, 0.2),
             Self::ClusterDelete => (240.0, 0.3),
             Self::ClusterRemains => (120.0, 0.5),

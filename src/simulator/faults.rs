@@ -31,7 +31,7 @@ pub struct FaultRule {
 }
 
 /// What happens to a call.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub enum FaultAction {
     /// It is refused and has no effect.
@@ -45,6 +45,7 @@ pub enum FaultAction {
         message: String,
     },
     /// It is throttled, in the words of its service.
+    #[default]
     Throttle,
     /// Its answer takes this many seconds of simulated time.
     Latency {
@@ -70,12 +71,6 @@ pub enum FaultAction {
         /// Whether the call took effect.
         after: bool,
     },
-}
-
-impl Default for FaultAction {
-    fn default() -> Self {
-        Self::Throttle
-    }
 }
 
 /// The rules in force.

@@ -44,7 +44,7 @@ pub struct CallRecord {
 }
 
 /// The newest calls, and a digest over all of them.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Log {
     records: VecDeque<CallRecord>,
     digest: [u8; 32],
@@ -52,12 +52,6 @@ pub(crate) struct Log {
 
 /// More than one cold start of a large fleet, and still bounded.
 const KEPT: usize = 200_000;
-
-impl Default for Log {
-    fn default() -> Self {
-        Self { records: VecDeque::new(), digest: [0; 32] }
-    }
-}
 
 impl Log {
     pub(crate) fn push(&mut self, record: CallRecord) {

@@ -99,11 +99,11 @@ fn rule(
 }
 
 impl Permission {
-    fn from_port(&self) -> Option<i64> {
+    fn first_port(&self) -> Option<i64> {
         self.ports.map(|(from, _)| from)
     }
 
-    fn to_port(&self) -> Option<i64> {
+    fn last_port(&self) -> Option<i64> {
         self.ports.map(|(_, to)| to)
     }
 }
@@ -146,13 +146,13 @@ impl Resource for SecurityGroup {
             (_, "protocol") => Some(rules(side).map(|rule| rule.permission.protocol.clone()).collect()),
             (_, "from-port") => Some(
                 rules(side)
-                    .filter_map(|rule| rule.permission.from_port())
+                    .filter_map(|rule| rule.permission.first_port())
                     .map(|port| port.to_string())
                     .collect(),
             ),
             (_, "to-port") => Some(
                 rules(side)
-                    .filter_map(|rule| rule.permission.to_port())
+                    .filter_map(|rule| rule.permission.last_port())
                     .map(|port| port.to_string())
                     .collect(),
             ),
@@ -201,7 +201,7 @@ fn permissions(group: &str, egress: bool, lens: &Lens<'_>) -> Vec<Value> {
                     Peer::Ipv4(cidr) => v4.push(json!({ "cidrIp": cidr, "description": description })),
                     Peer::Ipv6(cidr) => v6.push(json!({ "cidrIpv6": cidr, "description": description })),
                     Peer::PrefixList(id) => {
-                        lists.push(json!({ "prefixListId": id, "description": description }))
+                        lists.push(json!({ "prefixListId": id, "description": description }));
                     }
                 }
             }
@@ -244,8 +244,8 @@ impl Resource for Rule {
             "isEgress": self.egress,
             "ipProtocol": self.permission.protocol,
             // The rule view writes -1 where the permission view has nothing.
-            "fromPort": self.permission.from_port().unwrap_or(-1),
-            "toPort": self.permission.to_port().unwrap_or(-1),
+            "fromPort": self.permission.first_port().unwrap_or(-1),
+            "toPort": self.permission.last_port().unwrap_or(-1),
             "description": self.description,
             "tagSet": self.meta.tags.view(),
         });

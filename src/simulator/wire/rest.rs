@@ -135,7 +135,7 @@ pub(crate) fn route(method: &str, path: &str) -> Option<(&'static str, Map<Strin
 
 fn labels(template: &str, path: &str) -> Option<Map<String, Value>> {
     let mut found = Map::new();
-    let mut parts = path.trim_end_matches('/').split('/');
+    let mut parts = path.strip_suffix('/').unwrap_or(path).split('/');
     for wanted in template.split('/') {
         let part = parts.next()?;
         match wanted.strip_prefix('{').and_then(|label| label.strip_suffix('}')) {

@@ -90,6 +90,21 @@ pub struct SimulatorConfig {
     pub lag_tags: Duration,
     /// Factor on how long AWS takes; 0 makes everything immediate.
     pub duration_scale: f64,
+    /// Roles that exist from the start, as an organisation's landing zone would have made them.
+    pub administrators: Vec<AdministratorRole>,
+}
+
+/// A role with AdministratorAccess that another account may assume.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AdministratorRole {
+    /// The account it is in.
+    pub account: AccountId,
+    /// Its name.
+    pub name: String,
+    /// The account whose principals may assume it.
+    pub trusted: AccountId,
+    /// The external id that they must give.
+    pub external_id: Option<String>,
 }
 
 impl SimulatorConfig {
@@ -105,6 +120,7 @@ impl SimulatorConfig {
             lag_ids: Duration::ZERO,
             lag_tags: Duration::from_secs(2),
             duration_scale: 1.0,
+            administrators: Vec::new(),
         }
     }
 
@@ -118,7 +134,12 @@ impl SimulatorConfig {
     }
 
     fn empty_world(&self) -> World {
-        World { ids: Ids::new(self.seed), settings: self.settings(), ..World::default() }
+        let mut world = World { ids: Ids::new(self.seed), settings: self.settings(), ..World::default() };
+        for role in &self.administrators {
+            let iam = &mut world.accounts.entry(role.account.clone()).or_default().iam;
+            iam.add_administrator(role, self.clock.now());
+        }
+        world
     }
 }
 

@@ -155,3 +155,6 @@ pub(crate) fn advance(state: &mut State, ec2: &mut ec2::State, now: Timestamp) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -452,7 +452,6 @@ pub(super) fn update_version(scope: &mut Scope<'_>, call: &Call) -> Answer {
     let current = cluster.minor();
     let target =
         versions::check(version, call.now).map_err(|error| error.with("clusterName", name.as_str()))?;
-    require_idle(cluster)?;
     if target == current {
         return Err(refuse(format!("Cluster is already at the desired Kubernetes version {version}")));
     }
@@ -487,6 +486,7 @@ pub(super) fn update_version(scope: &mut Scope<'_>, call: &Call) -> Answer {
         ))
         .with("clusterName", name.as_str()));
     }
+    require_idle(cluster)?;
     let params = vec![
         ("Version".to_owned(), version.to_owned()),
         ("PlatformVersion".to_owned(), versions::platform_version(target)),

@@ -72,6 +72,11 @@ impl Update {
         })
     }
 
+    /// An identity provider comes and goes beside the cluster, whose status it leaves alone: it has one of its own.
+    fn is_beside(&self) -> bool {
+        self.kind.ends_with("IdentityProviderConfig")
+    }
+
     fn running(&self) -> bool {
         self.progress == Progress::InProgress
     }
@@ -104,9 +109,9 @@ pub(super) fn start(scope: &mut Scope<'_>, call: &Call, cluster: &str, change: C
         patch: change.patch,
         receipt: Receipt::of(&call.parameters),
     };
-    let shape = update.shape();
+    let (shape, beside) = (update.shape(), update.is_beside());
     cluster.updates.push(update);
-    if let Some(life) = cluster.life_of(&change.target) {
+    if let Some(life) = cluster.life_of(&change.target).filter(|_| !beside) {
         life.status = Status::Updating;
         life.issues.clear();
     }
@@ -138,8 +143,9 @@ impl Cluster {
             .collect();
         for index in ended {
             let Some(update) = self.updates.get_mut(index) else { continue };
-            let (target, until) = (update.target.clone(), update.until);
+            let (target, until, beside) = (update.target.clone(), update.until, update.is_beside());
             match update.doom.take() {
+                None if beside => update.progress = Progress::Successful,
                 None => {
                     update.progress = Progress::Successful;
                     let patch = std::mem::take(&mut update.patch);
@@ -148,6 +154,9 @@ impl Cluster {
                 Some(doom) => {
                     update.progress = Progress::Failed;
                     update.errors = vec![doom.clone()];
+                    if beside {
+                        continue;
+                    }
                     // A failed add-on says so; a control plane or node group goes on as it was.
                     let status = if matches!(target, Target::Addon(_)) {
                         Status::UpdateFailed

@@ -12,6 +12,7 @@ use super::{
     State, already_exists, delete_conflict, done, error, limit_exceeded, malformed, no_such_entity,
     validation,
 };
+use crate::simulator::AdministratorRole;
 use crate::simulator::call::{Answer, ApiError, Call};
 use crate::simulator::world::Scope;
 
@@ -88,7 +89,36 @@ impl Role {
     }
 }
 
-/// The name after the last slash of a role ARN is the role's name; a role is always found by its name.
+impl State {
+    /// Puts a role with AdministratorAccess in place, without anyone having called for it.
+    pub(crate) fn add_administrator(&mut self, role: &AdministratorRole, now: Timestamp) {
+        let arn = format!("arn:aws:iam::{}:role/{}", role.account, role.name);
+        let mut statement = json!({
+            "Effect": "Allow", "Action": ["sts:AssumeRole", "sts:TagSession"],
+            "Principal": { "AWS": format!("arn:aws:iam::{}:root", role.trusted) },
+        });
+        if let Some(external_id) = &role.external_id {
+            statement["Condition"] = json!({ "StringEquals": { "sts:ExternalId": external_id } });
+        }
+        let role = Role {
+            id: self.unique_id("AROA", &arn),
+            name: role.name.clone(),
+            arn,
+            path: "/".to_owned(),
+            trust: json!({ "Version": "2012-10-17", "Statement": [statement] }).to_string(),
+            description: None,
+            max_session: 43200,
+            tags: Tags::new(),
+            boundary: None,
+            attached: BTreeSet::from(["arn:aws:iam::aws:policy/AdministratorAccess".to_owned()]),
+            inline: BTreeMap::new(),
+            created: now,
+            linked_service: None,
+        };
+        self.roles.insert(role.name.clone(), role);
+    }
+}
+
 pub(super) fn find<'a>(iam: &'a State, name: &str) -> Result<&'a Role, ApiError> {
     iam.roles.get(name).ok_or_else(|| missing(name))
 }

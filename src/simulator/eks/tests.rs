@@ -22,14 +22,22 @@ struct Bench {
 impl Bench {
     fn new() -> Self {
         let now = "2026-06-30T12:00:00Z".parse().unwrap();
-        let mut bench =
-            Self { world: World::default(), now, subnets: Vec::new(), group: String::new(), role: String::new(), doom: None };
+        let mut bench = Self {
+            world: World::default(),
+            now,
+            subnets: Vec::new(),
+            group: String::new(),
+            role: String::new(),
+            doom: None,
+        };
         bench.world.settings.quotas.clusters = 2;
         let vpc = bench.ec2("CreateVpc", json!({ "CidrBlock": "10.40.0.0/16" }))["vpc"]["vpcId"].clone();
         for (index, zone) in ["a", "b", "c"].into_iter().enumerate() {
             let cidr = format!("10.40.{index}.0/24");
-            let request = json!({ "VpcId": vpc, "CidrBlock": cidr, "AvailabilityZone": format!("eu-central-1{zone}") });
-            let subnet = bench.ec2("CreateSubnet", request)["subnet"]["subnetId"].as_str().unwrap().to_owned();
+            let request =
+                json!({ "VpcId": vpc, "CidrBlock": cidr, "AvailabilityZone": format!("eu-central-1{zone}") });
+            let subnet =
+                bench.ec2("CreateSubnet", request)["subnet"]["subnetId"].as_str().unwrap().to_owned();
             bench.subnets.push(subnet);
         }
         let request = json!({ "VpcId": vpc, "GroupName": "extra", "GroupDescription": "extra" });
@@ -45,7 +53,10 @@ impl Bench {
             operation: operation.to_owned(),
             account: ACCOUNT.parse().unwrap(),
             region: "eu-central-1".parse().unwrap(),
-            principal: Principal { arn: format!("arn:aws:iam::{ACCOUNT}:root"), access_key_id: String::new() },
+            principal: Principal {
+                arn: format!("arn:aws:iam::{ACCOUNT}:root"),
+                access_key_id: String::new(),
+            },
             parameters,
             now: self.now,
             doom: self.doom.clone(),
@@ -131,7 +142,9 @@ fn a_cluster_comes_up_in_its_time_and_then_has_an_endpoint() {
     bench.pass(600);
     let cluster = bench.describe("blue");
     assert_eq!(cluster["status"], "ACTIVE");
-    for pointer in ["/endpoint", "/certificateAuthority/data", "/identity/oidc/issuer", "/resourcesVpcConfig/vpcId"] {
+    for pointer in
+        ["/endpoint", "/certificateAuthority/data", "/identity/oidc/issuer", "/resourcesVpcConfig/vpcId"]
+    {
         assert!(cluster.pointer(pointer).is_some_and(Value::is_string), "{pointer}");
     }
     let group = cluster["resourcesVpcConfig"]["clusterSecurityGroupId"].clone();
@@ -169,12 +182,18 @@ fn a_create_that_aws_would_refuse_is_refused() {
         ("name", json!("-x")),
         ("resourcesVpcConfig", json!({ "subnetIds": [one] })),
         ("resourcesVpcConfig", json!({ "subnetIds": [one, "subnet-0123456789abcdef0"] })),
-        ("resourcesVpcConfig", json!({ "subnetIds": [one, two], "securityGroupIds": ["sg-0123456789abcdef0"] })),
+        (
+            "resourcesVpcConfig",
+            json!({ "subnetIds": [one, two], "securityGroupIds": ["sg-0123456789abcdef0"] }),
+        ),
         ("resourcesVpcConfig", json!({ "subnetIds": [one, two], "endpointPublicAccess": false })),
         ("resourcesVpcConfig", json!({ "subnetIds": [one, two], "publicAccessCidrs": ["everyone"] })),
         ("kubernetesNetworkConfig", json!({ "serviceIpv4Cidr": "10.40.0.0/20" })),
         ("computeConfig", json!({ "enabled": true })),
-        ("encryptionConfig", json!([{ "resources": ["secrets"], "provider": { "keyArn": format!("arn:aws:kms:eu-central-1:{ACCOUNT}:key/none") } }])),
+        (
+            "encryptionConfig",
+            json!([{ "resources": ["secrets"], "provider": { "keyArn": format!("arn:aws:kms:eu-central-1:{ACCOUNT}:key/none") } }]),
+        ),
         ("tags", json!({ "aws:x": "y" })),
     ] {
         let mut request = bench.request("blue");
@@ -194,7 +213,8 @@ fn a_create_that_aws_would_refuse_is_refused() {
 #[test]
 fn a_doomed_cluster_fails_and_can_only_be_deleted() {
     let mut bench = Bench::new();
-    bench.doom = Some(Doom { code: "InsufficientFreeAddresses".to_owned(), message: "no addresses".to_owned() });
+    bench.doom =
+        Some(Doom { code: "InsufficientFreeAddresses".to_owned(), message: "no addresses".to_owned() });
     let request = bench.request("blue");
     bench.eks("CreateCluster", request).unwrap();
     bench.doom = None;
@@ -213,19 +233,25 @@ fn a_doomed_cluster_fails_and_can_only_be_deleted() {
 fn updates_go_one_at_a_time_and_apply_at_their_end() {
     let mut bench = Bench::new();
     bench.cluster("blue");
-    let two = json!({ "name": "blue", "upgradePolicy": { "supportType": "STANDARD" }, "deletionProtection": true });
+    let two =
+        json!({ "name": "blue", "upgradePolicy": { "supportType": "STANDARD" }, "deletionProtection": true });
     assert_eq!(bench.refused("UpdateClusterConfig", two), "InvalidParameterException");
     assert_eq!(bench.refused("UpdateClusterConfig", json!({ "name": "blue" })), "InvalidParameterException");
-    let policy = json!({ "name": "blue", "upgradePolicy": { "supportType": "STANDARD" }, "clientRequestToken": "t" });
+    let policy =
+        json!({ "name": "blue", "upgradePolicy": { "supportType": "STANDARD" }, "clientRequestToken": "t" });
     let update = bench.eks("UpdateClusterConfig", policy.clone()).unwrap();
     assert_eq!(update["update"]["status"], "InProgress");
-    assert_eq!(bench.eks("UpdateClusterConfig", policy.clone()).unwrap()["update"]["id"], update["update"]["id"]);
+    assert_eq!(
+        bench.eks("UpdateClusterConfig", policy.clone()).unwrap()["update"]["id"],
+        update["update"]["id"]
+    );
     assert_eq!(bench.status("blue"), "UPDATING");
     assert_eq!(bench.describe("blue")["upgradePolicy"]["supportType"], "EXTENDED");
     let version = json!({ "name": "blue", "version": "1.34" });
     assert_eq!(bench.refused("UpdateClusterVersion", version), "ResourceInUseException");
     bench.pass(400);
-    let described = bench.eks("DescribeUpdate", json!({ "name": "blue", "updateId": update["update"]["id"] })).unwrap();
+    let described =
+        bench.eks("DescribeUpdate", json!({ "name": "blue", "updateId": update["update"]["id"] })).unwrap();
     assert_eq!(described["update"]["status"], "Successful");
     assert_eq!(bench.describe("blue")["upgradePolicy"]["supportType"], "STANDARD");
     let again = json!({ "name": "blue", "upgradePolicy": { "supportType": "STANDARD" } });
@@ -262,11 +288,13 @@ fn a_deleted_cluster_holds_its_subnets_for_some_minutes() {
     let subnet = json!({ "SubnetId": bench.subnets[0] });
     bench.eks("DeleteCluster", json!({ "name": "blue" })).unwrap();
     assert_eq!(bench.status("blue"), "DELETING");
-    bench.pass(313);
+    while bench.status("blue") == "DELETING" {
+        bench.pass(5);
+    }
     assert_eq!(bench.status("blue"), "ResourceNotFoundException");
+    assert_eq!(bench.try_ec2("DeleteSubnet", subnet.clone()).unwrap_err().code, "DependencyViolation");
     bench.pass(200);
-    bench.ec2("DeleteSubnet", subnet.clone());
-    bench.cluster("green");
+    bench.ec2("DeleteSubnet", subnet);
 }
 
 #[test]
@@ -305,10 +333,14 @@ fn node_groups_change_sizes_labels_and_taints() {
         request.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         request
     };
-    let upside_down = with(json!({ "nodeRole": role, "subnets": [bench.subnets[0]], "scalingConfig": { "minSize": 5, "maxSize": 2 } }));
+    let upside_down = with(
+        json!({ "nodeRole": role, "subnets": [bench.subnets[0]], "scalingConfig": { "minSize": 5, "maxSize": 2 } }),
+    );
     assert_eq!(bench.refused("CreateNodegroup", upside_down), "InvalidParameterException");
     let taint = json!({ "key": "k", "value": "v", "effect": "NO_SCHEDULE" });
-    let create = with(json!({ "nodeRole": role, "subnets": [bench.subnets[0]], "labels": { "a": "1" }, "taints": [taint] }));
+    let create = with(
+        json!({ "nodeRole": role, "subnets": [bench.subnets[0]], "labels": { "a": "1" }, "taints": [taint] }),
+    );
     bench.eks("CreateNodegroup", create).unwrap();
     bench.pass(300);
     let change = with(json!({
@@ -330,7 +362,8 @@ fn add_ons_own_their_pod_identities() {
     bench.cluster("blue");
     let names = json!({ "clusterName": "blue", "addonName": "aws-ebs-csi-driver" });
     let mut request = names.clone();
-    request["podIdentityAssociations"] = json!([{ "serviceAccount": "ebs-csi-controller-sa", "roleArn": bench.role }]);
+    request["podIdentityAssociations"] =
+        json!([{ "serviceAccount": "ebs-csi-controller-sa", "roleArn": bench.role }]);
     let addon = bench.eks("CreateAddon", request).unwrap()["addon"].clone();
     let listed = bench.eks("ListPodIdentityAssociations", json!({ "clusterName": "blue" })).unwrap();
     assert_eq!(listed["associations"][0]["ownerArn"], addon["addonArn"]);
@@ -359,7 +392,8 @@ fn pages_cover_everything_once() {
     bench.cluster("green");
     let first = bench.eks("ListClusters", json!({ "maxResults": "1" })).unwrap();
     assert_eq!(first["clusters"], json!(["blue"]));
-    let second = bench.eks("ListClusters", json!({ "maxResults": "1", "nextToken": first["nextToken"] })).unwrap();
+    let second =
+        bench.eks("ListClusters", json!({ "maxResults": "1", "nextToken": first["nextToken"] })).unwrap();
     assert_eq!((second["clusters"].clone(), second["nextToken"].clone()), (json!(["green"]), Value::Null));
     assert_eq!(bench.refused("ListClusters", json!({ "nextToken": "!" })), "InvalidParameterException");
 }

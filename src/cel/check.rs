@@ -380,7 +380,7 @@ impl Checker<'_> {
             (Type::Dyn, _) => Type::Dyn,
             (Type::List(items), Type::Int | Type::Uint | Type::Double | Type::Dyn) => (**items).clone(),
             (Type::Map(keys, values), by) if keys.join(by).is_some() => (**values).clone(),
-            (Type::Object(object), Type::String) => match &index.expr {
+            (Type::Object(_), Type::String) => match &index.expr {
                 Expr::Literal(LiteralValue::String(name)) => {
                     self.field(id, operand.id, &type_, &mut name.inner().to_owned())?
                 }

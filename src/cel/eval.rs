@@ -190,7 +190,7 @@ pub(super) fn to_json(value: &(dyn Val + '_)) -> Result<Value, String> {
     }
     if let Some(map) = value.downcast_ref::<CelMap<'_>>() {
         let mut entries: Vec<_> = map.inner().iter().collect();
-        entries.sort_by(|(a, _), (b, _)| a.cmp(b));
+        entries.sort_by_key(|(key, _)| *key);
         let mut fields = Map::new();
         for (key, field) in entries {
             let name = match key {

@@ -305,3 +305,18 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn every_function_of_the_table_is_registered() {
+    use ::cel::common::ast::{CallExpr, Expr, LiteralValue};
+    let context = ::cel::Context::with_env(parse::ENVIRONMENT.clone());
+    let node = |expr| ::cel::IdedExpr { id: 0, expr };
+    for name in functions::FUNCTIONS.keys() {
+        let target = name.starts_with('.').then(|| Box::new(node(Expr::Literal(LiteralValue::Null))));
+        let func_name = name.trim_start_matches('.').to_owned();
+        // Without the right arguments nothing runs, but only a stranger is undeclared.
+        let call = node(Expr::Call(CallExpr { func_name, target, args: Vec::new() }));
+        let result = ::cel::Value::resolve(&call, &context);
+        assert!(!matches!(result, Err(::cel::ExecutionError::UndeclaredReference(_))), "{name}");
+    }
+}

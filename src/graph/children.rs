@@ -98,7 +98,14 @@ pub(super) fn child(
         serde_json::from_value(metadata).map_err(|error| format!("invalid metadata: {error}"))?;
     let mut object = Object::new(&node.gvk, "", "");
     object.metadata = metadata;
-    object.body = body;
+    let mut body = Value::Object(body);
+    // Before strings become bytes: an absent optional among them is no string.
+    if let Some(kind) = &node.kind {
+        drop_nulls(&kind.schema, &mut body);
+    }
+    if let Value::Object(body) = body {
+        object.body = body;
+    }
     core::settle_string_data(&mut object);
     settle_body(node, &mut object)?;
     if node.namespaced && object.metadata.namespace.is_empty() {
@@ -114,12 +121,11 @@ pub(super) fn child(
     Ok(object)
 }
 
-/// Does to the body what an API server does on entry: nulls and unknown fields go, defaults come,
-/// the rest must be valid.
+/// Does to the body what an API server does on entry: unknown fields go, defaults come, the rest must be
+/// valid.
 fn settle_body(node: &Node, object: &mut Object) -> Result<(), String> {
     let Some(kind) = &node.kind else { return Ok(()) };
     let mut body = Value::Object(std::mem::take(&mut object.body));
-    drop_nulls(&kind.schema, &mut body);
     schema::prune(&kind.schema, &mut body);
     schema::apply_defaults(&kind.schema, &mut body);
     let violations = schema::validate(&kind.schema, &body);

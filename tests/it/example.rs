@@ -219,24 +219,148 @@ fn every_cluster_becomes_active() {
     }
     let mut status = world.object("FleetCluster", "orders").status().clone();
     status.as_object_mut().unwrap().remove("conditions");
-    insta::assert_json_snapshot!(status, @"");
+    insta::assert_json_snapshot!(status, @r#"
+    {
+      "vpcID": "vpc-of-orders",
+      "clusterARN": "arn:aws:test:eu-central-1::cluster/orders",
+      "endpoint": "https://orders.example.com",
+      "clusterStatus": "ACTIVE",
+      "state": "ACTIVE"
+    }
+    "#);
 }
 
 #[test]
 fn a_cluster_with_its_own_network_and_nodes() {
-    insta::assert_snapshot!(settled().aws_objects("orders"), @"");
+    insta::assert_snapshot!(settled().aws_objects("orders"), @r"
+    ElasticIPAddress orders-nat-euc1-az1
+    ElasticIPAddress orders-nat-euc1-az2
+    ElasticIPAddress orders-nat-euc1-az3
+    InternetGateway orders
+    NATGateway orders-euc1-az1
+    NATGateway orders-euc1-az2
+    NATGateway orders-euc1-az3
+    RouteTable orders-private-euc1-az1
+    RouteTable orders-private-euc1-az2
+    RouteTable orders-private-euc1-az3
+    RouteTable orders-public
+    Subnet orders-private-euc1-az1
+    Subnet orders-private-euc1-az2
+    Subnet orders-private-euc1-az3
+    Subnet orders-public-euc1-az1
+    Subnet orders-public-euc1-az2
+    Subnet orders-public-euc1-az3
+    VPC orders
+    AccessEntry orders-argocd
+    Addon orders-coredns
+    Addon orders-eks-pod-identity-agent
+    Addon orders-kube-proxy
+    Addon orders-vpc-cni
+    Cluster orders
+    Nodegroup orders-general
+    PodIdentityAssociation orders-external-secrets
+    Role orders-cluster
+    Role orders-external-secrets
+    Role orders-node
+    ");
 }
 
 #[test]
 fn a_cluster_in_a_network_of_others() {
-    insta::assert_snapshot!(settled().aws_objects("search"), @"");
+    insta::assert_snapshot!(settled().aws_objects("search"), @r"
+    AccessEntry search-argocd
+    Addon search-coredns
+    Addon search-eks-pod-identity-agent
+    Addon search-kube-proxy
+    Addon search-vpc-cni
+    Cluster search
+    Nodegroup search-general
+    Role search-cluster
+    Role search-node
+    ");
 }
 
 #[test]
 fn a_cluster_in_auto_mode() {
     let world = settled();
-    insta::assert_snapshot!(world.aws_objects("lab"), @"");
-    insta::assert_json_snapshot!(world.object("Cluster", "lab").spec(), @"");
+    insta::assert_snapshot!(world.aws_objects("lab"), @r"
+    ElasticIPAddress lab-nat-euc1-az1
+    InternetGateway lab
+    NATGateway lab-euc1-az1
+    RouteTable lab-private-euc1-az1
+    RouteTable lab-private-euc1-az2
+    RouteTable lab-public
+    Subnet lab-private-euc1-az1
+    Subnet lab-private-euc1-az2
+    Subnet lab-public-euc1-az1
+    Subnet lab-public-euc1-az2
+    VPC lab
+    AccessEntry lab-argocd
+    Cluster lab
+    PodIdentityAssociation lab-external-secrets
+    Role lab-cluster
+    Role lab-external-secrets
+    Role lab-node
+    ");
+    insta::assert_json_snapshot!(world.object("Cluster", "lab").spec(), @r#"
+    {
+      "name": "lab",
+      "version": "1.36",
+      "roleARN": "arn:aws:test:eu-central-1::role/lab-eu-central-1-cluster",
+      "deletionProtection": false,
+      "upgradePolicy": {
+        "supportType": "STANDARD"
+      },
+      "accessConfig": {
+        "authenticationMode": "API",
+        "bootstrapClusterCreatorAdminPermissions": false
+      },
+      "bootstrapSelfManagedAddons": false,
+      "resourcesVPCConfig": {
+        "subnetIDs": [
+          "subnet-of-lab-private-euc1-az1",
+          "subnet-of-lab-private-euc1-az2"
+        ],
+        "endpointPrivateAccess": true,
+        "endpointPublicAccess": false
+      },
+      "logging": {
+        "clusterLogging": [
+          {
+            "enabled": true,
+            "types": [
+              "api",
+              "audit",
+              "authenticator"
+            ]
+          }
+        ]
+      },
+      "computeConfig": {
+        "enabled": true,
+        "nodePools": [
+          "general-purpose",
+          "system"
+        ],
+        "nodeRoleARN": "arn:aws:test:eu-central-1::role/lab-eu-central-1-node"
+      },
+      "kubernetesNetworkConfig": {
+        "ipFamily": "ipv4",
+        "elasticLoadBalancing": {
+          "enabled": true
+        }
+      },
+      "storageConfig": {
+        "blockStorage": {
+          "enabled": true
+        }
+      },
+      "tags": {
+        "tenant": "research",
+        "environment": "dev"
+      }
+    }
+    "#);
 }
 
 #[test]
@@ -246,11 +370,15 @@ fn every_zone_goes_out_through_its_own_gateway_or_all_through_one() {
         .objects
         .values()
         .filter(|object| object.kind == "RouteTable" && object.metadata.name.contains("private"))
-        .map(|object| {
-            format!("{}: {}", object.metadata.name, object.spec()["routes"][0]["natGatewayID"])
-        })
+        .map(|object| format!("{}: {}", object.metadata.name, object.spec()["routes"][0]["natGatewayID"]))
         .collect();
-    insta::assert_snapshot!(routes.join("\n"), @"");
+    insta::assert_snapshot!(routes.join("\n"), @r#"
+    lab-private-euc1-az1: "nat-of-lab-euc1-az1"
+    lab-private-euc1-az2: "nat-of-lab-euc1-az1"
+    orders-private-euc1-az1: "nat-of-orders-euc1-az1"
+    orders-private-euc1-az2: "nat-of-orders-euc1-az2"
+    orders-private-euc1-az3: "nat-of-orders-euc1-az3"
+    "#);
 }
 
 #[test]
@@ -260,11 +388,47 @@ fn argocd_learns_about_a_cluster_in_full() {
     assert_eq!(secret.metadata.namespace, "argocd");
     let ours = |name: &&String| !name.contains("kro.run/") && !name.starts_with("app.kubernetes.io/");
     let labels: BTreeMap<_, _> = secret.metadata.labels.iter().filter(|(name, _)| ours(name)).collect();
-    insta::assert_json_snapshot!(labels, @"");
+    insta::assert_json_snapshot!(labels, @r#"
+    {
+      "argocd.argoproj.io/secret-type": "cluster",
+      "aws_cluster_name": "orders",
+      "enable_external_secrets": "true",
+      "enable_metrics_server": "true",
+      "environment": "production",
+      "fleet_member": "spoke",
+      "kubernetes_version": "1.35",
+      "tenant": "shop"
+    }
+    "#);
     let annotations: BTreeMap<_, _> =
         secret.metadata.annotations.iter().filter(|(name, _)| ours(name)).collect();
-    insta::assert_json_snapshot!(annotations, @"");
-    insta::assert_json_snapshot!(data(secret), @"");
+    insta::assert_json_snapshot!(annotations, @r#"
+    {
+      "access_entry_arn": "arn:aws:test:eu-central-1::accessentry/orders-argocd",
+      "addons_repo_basepath": "",
+      "addons_repo_revision": "main",
+      "addons_repo_url": "",
+      "aws_account_id": "222222222222",
+      "aws_cluster_name": "orders",
+      "aws_region": "eu-central-1",
+      "aws_vpc_id": "vpc-of-orders",
+      "dns": "coredns",
+      "external_secrets_iam_role_arn": "arn:aws:test:eu-central-1::role/orders-eu-central-1-es",
+      "external_secrets_namespace": "external-secrets",
+      "external_secrets_service_account": "external-secrets",
+      "fleetwright.dev/source": "clusters/orders.yaml:2:1",
+      "node_groups": "general",
+      "oidc_issuer": "https://oidc.example.com/orders"
+    }
+    "#);
+    insta::assert_json_snapshot!(data(secret), @r#"
+    {
+      "config": "{\"awsAuthConfig\":{\"clusterName\":\"orders\",\"roleARN\":\"arn:aws:iam::111111111111:role/argocd\"},\"tlsClientConfig\":{\"caData\":\"Q0E=\",\"insecure\":false}}",
+      "name": "orders",
+      "project": "fleet",
+      "server": "https://orders.example.com"
+    }
+    "#);
 }
 
 #[test]
@@ -275,7 +439,13 @@ fn the_capability_knows_a_cluster_by_its_arn() {
     tree.insert("clusters/lab.yaml".into(), FileContent::text(cluster));
     let mut world = World::new(&tree);
     world.settle();
-    insta::assert_json_snapshot!(data(world.object("Secret", "lab")), @"");
+    insta::assert_json_snapshot!(data(world.object("Secret", "lab")), @r#"
+    {
+      "name": "lab",
+      "project": "fleet",
+      "server": "arn:aws:test:eu-central-1::cluster/lab"
+    }
+    "#);
 }
 
 #[test]
@@ -284,7 +454,8 @@ fn the_secret_waits_for_the_identity_of_the_add_ons() {
     let mut world = settled().clone();
     let whole = world.objects.len();
     world.objects.retain(|key, _| key.kind != "Secret");
-    let key = world.objects.keys().find(|key| key.kind == "PodIdentityAssociation" && key.namespace == "orders");
+    let key =
+        world.objects.keys().find(|key| key.kind == "PodIdentityAssociation" && key.namespace == "orders");
     let key = key.unwrap().clone();
     let mut association = Object::clone(&world.objects[&key]);
     association.body.remove("status");

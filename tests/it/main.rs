@@ -4,6 +4,7 @@ mod example;
 mod fleet_corpus;
 mod managers_ec2;
 mod managers_eks;
-mod store_suite;
-
+mod sample;
 mod simulator;
+mod store_suite;
+mod support;

@@ -173,7 +173,8 @@ impl World {
         let mut text = String::new();
         for object in handle.mirror.all() {
             let ready = fleetwright::api::find_condition(object.status(), "Ready");
-            let ready = ready.map(|ready| format!("{:?} {}", ready.status, ready.message.unwrap_or_default()));
+            let ready =
+                ready.map(|ready| format!("{:?} {}", ready.status, ready.message.unwrap_or_default()));
             let terminating = if object.is_terminating() { " (terminating)" } else { "" };
             text.push_str(&format!("{}{terminating}: {}\n", object.key(), ready.unwrap_or_default()));
         }

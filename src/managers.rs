@@ -21,7 +21,7 @@ use async_trait::async_trait;
 use serde_json::Value;
 
 use crate::api::{AccountId, FleetId, GroupKind, ObjectKey, Region, names};
-use crate::aws::{AwsError, Session};
+use crate::aws::{AwsError, Dependency, Session};
 use crate::plan::Step;
 
 /// Key of the status under which managers keep what ACK's status has no field for. A step may answer an
@@ -144,6 +144,12 @@ pub trait Manager: Send + Sync {
     /// Whether its create call takes a client token. Without one, an unknown outcome is settled by looking
     /// for our own tags until the settle window has passed.
     fn create_takes_token(&self) -> bool;
+
+    /// The AWS object that must be ready before this one can be created, where it is another kind's and
+    /// not named by a reference: a caller that knows it can wait for its event instead of asking AWS. Pure.
+    fn requires(&self, _desired: &Desired) -> Option<Dependency> {
+        None
+    }
 
     /// Finds and reads the AWS object: by the id in the status, else by our tags, else by its natural key.
     /// `None` means AWS says it is not there (deleted objects that linger are not there).

@@ -189,6 +189,9 @@ impl ResourceController {
                     if let Some(stop) = self.absent(&mut subject, &mut report) {
                         return self.write(&subject.object, report, stop).await;
                     }
+                    if let Some(stop) = self.required(&subject, &mut report) {
+                        return self.write(&subject.object, report, stop).await;
+                    }
                     None
                 }
                 Some(observed) => match self.own(&mut subject, &mut report, observed) {
@@ -303,6 +306,20 @@ impl ResourceController {
             report.own("seen", Value::Null);
         }
         None
+    }
+
+    /// What must be ready first is on its way in the store: its event wakes us, AWS need not be asked.
+    fn required(&self, subject: &Subject, report: &mut Report) -> Option<Next> {
+        let dependency = subject.manager.requires(&subject.desired)?;
+        let key = &subject.desired.key;
+        // Registered before the look, so that an event in between is not lost.
+        self.waiting.wait(dependency.clone(), key.clone());
+        if self.find_dependency(&dependency)? {
+            return None;
+        }
+        let message = format!("waits for {dependency}");
+        report.conclude(&Verdict::Progressing { reason: "WaitingForDependency", message });
+        Some(Next::After(self.resync(key)))
     }
 
     /// Something is there. Answers it when it is ours, or else what to do instead.

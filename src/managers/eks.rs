@@ -175,12 +175,7 @@ fn classified(
         return error.reclassified(ErrorClass::AlreadyExists);
     }
     let Some(cluster) = cluster else { return error };
-    let waiting = ErrorClass::Waiting(Dependency {
-        account: desired.account.clone(),
-        region: desired.region.clone(),
-        kind: GroupKind::new(GROUP, "Cluster"),
-        name: cluster_name(desired).to_owned(),
-    });
+    let waiting = ErrorClass::Waiting(cluster_of(desired));
     let Some(cluster) = cluster else { return error.reclassified(waiting) };
     match error.class {
         ErrorClass::InUse | ErrorClass::Invalid if cluster.status != "ACTIVE" => error.reclassified(waiting),
@@ -191,6 +186,16 @@ fn classified(
             error.reclassified(ErrorClass::Propagating)
         }
         _ => error,
+    }
+}
+
+/// The cluster that an object belongs to.
+fn cluster_of(desired: &Desired) -> Dependency {
+    Dependency {
+        account: desired.account.clone(),
+        region: desired.region.clone(),
+        kind: GroupKind::new(GROUP, "Cluster"),
+        name: cluster_name(desired).to_owned(),
     }
 }
 

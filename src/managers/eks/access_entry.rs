@@ -19,7 +19,7 @@ use super::{
     GROUP, cluster_name, immutable, map_argument, perform_tags, removed, settled, tag_map, tag_steps,
 };
 use crate::api::GroupKind;
-use crate::aws::{AwsError, Session};
+use crate::aws::{AwsError, Dependency, Session};
 use crate::plan::{Operation, Step};
 
 /// Reconciles access entries.
@@ -187,6 +187,10 @@ fn entry_step(desired: &Desired, observed: &Observed) -> Option<Step> {
 impl Manager for AccessEntryManager {
     fn kind(&self) -> GroupKind {
         GroupKind::new(GROUP, "AccessEntry")
+    }
+
+    fn requires(&self, desired: &Desired) -> Option<Dependency> {
+        Some(super::cluster_of(desired))
     }
 
     fn create_takes_token(&self) -> bool {

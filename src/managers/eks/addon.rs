@@ -15,7 +15,7 @@ use super::{
     with_issues,
 };
 use crate::api::GroupKind;
-use crate::aws::{AwsError, Session};
+use crate::aws::{AwsError, Dependency, Session};
 use crate::plan::{Operation, Step};
 
 /// Reconciles EKS add-ons.
@@ -179,6 +179,10 @@ fn change(desired: &Desired, observed: &Observed) -> Option<Step> {
 impl Manager for AddonManager {
     fn kind(&self) -> GroupKind {
         GroupKind::new(GROUP, "Addon")
+    }
+
+    fn requires(&self, desired: &Desired) -> Option<Dependency> {
+        Some(super::cluster_of(desired))
     }
 
     fn create_takes_token(&self) -> bool {

@@ -17,7 +17,7 @@ use super::{
     tag_steps, update, with_issues,
 };
 use crate::api::GroupKind;
-use crate::aws::{AwsError, Session};
+use crate::aws::{AwsError, Dependency, Session};
 use crate::plan::{Operation, Step};
 
 /// Reconciles managed node groups.
@@ -304,6 +304,10 @@ fn next_update(desired: &Desired, observed: &Observed) -> Result<Option<Step>, R
 impl Manager for NodegroupManager {
     fn kind(&self) -> GroupKind {
         GroupKind::new(GROUP, "Nodegroup")
+    }
+
+    fn requires(&self, desired: &Desired) -> Option<Dependency> {
+        Some(super::cluster_of(desired))
     }
 
     fn create_takes_token(&self) -> bool {

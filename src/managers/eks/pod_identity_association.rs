@@ -12,7 +12,7 @@ use super::{
     GROUP, cluster_name, immutable, map_argument, perform_tags, removed, settled, tag_map, tag_steps,
 };
 use crate::api::GroupKind;
-use crate::aws::{AwsError, Session};
+use crate::aws::{AwsError, Dependency, Session};
 use crate::plan::{Operation, Step};
 
 /// Reconciles pod identity associations.
@@ -149,6 +149,10 @@ fn change(desired: &Desired, observed: &Observed) -> Option<Step> {
 impl Manager for PodIdentityAssociationManager {
     fn kind(&self) -> GroupKind {
         GroupKind::new(GROUP, "PodIdentityAssociation")
+    }
+
+    fn requires(&self, desired: &Desired) -> Option<Dependency> {
+        Some(super::cluster_of(desired))
     }
 
     fn create_takes_token(&self) -> bool {

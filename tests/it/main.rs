@@ -1,5 +1,6 @@
 //! All integration tests, in one binary: each further binary would link the AWS SDK again.
 
+mod architecture;
 mod example;
 mod fleet_corpus;
 mod managers_ec2;

@@ -1,5 +1,6 @@
 //! OIDC identity providers of a cluster: at most one, and slow to come.
 
+use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
 use super::cluster::{self, Cluster};
@@ -60,15 +61,13 @@ pub(super) fn associate(scope: &mut Scope<'_>, call: &Call) -> Answer {
     members.insert("clusterName".into(), json!(cluster_name));
     members.insert("identityProviderConfigArn".into(), json!(arn));
     members.insert("tags".into(), json!(tags));
-    let until = scope.settings.durations.end(Span::IdentityProviderAssociate, &id, call.now);
     let part = Part {
         arn,
-        life: Life::creating(until, call.doom.clone()),
+        life: Life::creating(Timestamp::MAX, call.doom.clone()),
         members,
         receipt: Receipt::of(&call.parameters),
     };
     scope.eks.cluster_mut(&cluster_name)?.identity_providers.insert(name.to_owned(), part);
-    scope.eks.schedule(until);
     let change = Change {
         kind: "AssociateIdentityProviderConfig",
         target: Target::Cluster,
@@ -79,7 +78,7 @@ pub(super) fn associate(scope: &mut Scope<'_>, call: &Call) -> Answer {
         )],
         patch: Map::new(),
     };
-    let Value::Object(mut answer) = update::start(scope, call, &cluster_name, change)? else {
+    let Value::Object(mut answer) = settle_with_update(scope, call, &cluster_name, name, change)? else {
         return Ok(Value::Null);
     };
     answer.insert("tags".to_owned(), call.member("tags").clone());
@@ -119,11 +118,9 @@ pub(super) fn disassociate(scope: &mut Scope<'_>, call: &Call) -> Answer {
         ))
         .with("clusterName", cluster_name.as_str()));
     }
-    let until = scope.settings.durations.end(Span::IdentityProviderDisassociate, &provider.arn, call.now);
     if let Some(provider) = scope.eks.cluster_mut(&cluster_name)?.identity_providers.get_mut(name) {
-        provider.life.delete(until, call.doom.clone());
+        provider.life.delete(Timestamp::MAX, call.doom.clone());
     }
-    scope.eks.schedule(until);
     let change = Change {
         kind: "DisassociateIdentityProviderConfig",
         target: Target::Cluster,
@@ -134,5 +131,22 @@ pub(super) fn disassociate(scope: &mut Scope<'_>, call: &Call) -> Answer {
         )],
         patch: Map::new(),
     };
-    update::start(scope, call, &cluster_name, change)
+    settle_with_update(scope, call, &cluster_name, name, change)
+}
+
+/// Starts the update; the provider's own state ends in the same moment.
+fn settle_with_update(
+    scope: &mut Scope<'_>,
+    call: &Call,
+    cluster: &str,
+    name: &str,
+    change: Change<'_>,
+) -> Answer {
+    let answer = update::start(scope, call, cluster, change)?;
+    let cluster = scope.eks.cluster_mut(cluster)?;
+    let until = cluster.updates.last().map(|update| update.until);
+    if let Some(provider) = cluster.identity_providers.get_mut(name) {
+        provider.life.until = until;
+    }
+    Ok(answer)
 }

@@ -49,7 +49,7 @@ pub(super) struct Update {
     progress: Progress,
     params: Vec<(String, String)>,
     created: Timestamp,
-    until: Timestamp,
+    pub(super) until: Timestamp,
     doom: Option<Doom>,
     errors: Vec<Doom>,
     /// Members of the target that get these values when the update succeeds.

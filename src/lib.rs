@@ -22,6 +22,7 @@ pub mod managers;
 pub mod simulator;
 pub mod store;
 pub mod sync;
+pub mod web;
 
 // Pure: functions over values, no I/O, no tokio.
 pub mod api;

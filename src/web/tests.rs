@@ -1,0 +1,302 @@
+//! The routers as a whole, without sockets; and the listeners, once.
+
+use std::sync::Arc;
+
+use axum::body::{Body, to_bytes};
+use axum::http::{Request, Response, StatusCode, header};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::Value;
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+use tower::ServiceExt as _;
+
+use super::view::fixture;
+use super::*;
+use crate::config::SecretSource;
+
+fn snapshot() -> Snapshot {
+    Snapshot::of(1, &fixture::objects(), &fixture::sync(), fixture::now(), 1.0)
+}
+
+pub(super) fn snapshots() -> watch::Receiver<Arc<Snapshot>> {
+    watch::channel(Arc::new(snapshot())).1
+}
+
+fn page(listen: &str, token: Option<SecretSource>) -> axum::Router {
+    let settings = Page { listen: listen.parse().unwrap(), token };
+    page_router(snapshots(), access::Access::of(&settings), CancellationToken::new())
+}
+
+fn get(path: &str) -> Request<Body> {
+    Request::get(path).header(header::HOST, "localhost:8080").body(Body::empty()).unwrap()
+}
+
+async fn send(router: axum::Router, request: Request<Body>) -> Response<Body> {
+    router.oneshot(request).await.unwrap()
+}
+
+pub(super) async fn text(response: Response<Body>) -> String {
+    String::from_utf8(to_bytes(response.into_body(), usize::MAX).await.unwrap().to_vec()).unwrap()
+}
+
+const PAYMENTS: &str = "/clusters/team-payments/EksCluster/payments";
+const READABLE: [&str; 14] = [
+    "/",
+    PAYMENTS,
+    "/clusters/team-payments/EksCluster/checkout",
+    "/clusters/team-payments/EksCluster/ledger",
+    "/clusters/team-payments/Vpc/payments-network",
+    "/api/v1/fleet",
+    "/api/v1/clusters",
+    "/api/v1/clusters/team-payments/EksCluster/checkout",
+    "/api/v1/objects",
+    "/api/v1/objects?kind=Secret&namespace=team-payments",
+    "/api/v1/objects/core/Secret/team-payments/hook",
+    "/api/v1/objects/ec2.services.k8s.aws/ElasticIPAddress/team-payments/egress",
+    "/api/v1/sync",
+    "/assets/live.js",
+];
+
+#[tokio::test]
+async fn no_answer_holds_a_secret() {
+    let encoded = STANDARD.encode(fixture::PLANTED);
+    for path in READABLE {
+        let response = send(page("127.0.0.1:8080", None), get(path)).await;
+        assert_eq!(response.status(), StatusCode::OK, "{path}");
+        let body = text(response).await;
+        assert!(!body.contains(fixture::PLANTED) && !body.contains(&encoded), "{path} shows a secret");
+    }
+    let response =
+        send(page("127.0.0.1:8080", None), get("/api/v1/objects/core/Secret/team-payments/hook")).await;
+    let secret: Value = serde_json::from_str(&text(response).await).unwrap();
+    assert_eq!(secret["data"]["token"], Value::from(mask(fixture::PLANTED.as_bytes())));
+}
+
+#[tokio::test]
+async fn events_hold_no_secret_and_start_with_what_the_reader_lacks() {
+    use futures::StreamExt as _;
+    let path = format!("/events?page={PAYMENTS}&since=0");
+    let response = send(page("127.0.0.1:8080", None), get(&path)).await;
+    let first = response.into_body().into_data_stream().next().await.unwrap().unwrap();
+    let first = String::from_utf8(first.to_vec()).unwrap();
+    assert!(first.starts_with("event: whole"), "{first}");
+    assert!(first.contains("cluster is CREATING") && !first.contains(fixture::PLANTED));
+}
+
+#[tokio::test]
+async fn only_reading_is_possible() {
+    for path in ["/", PAYMENTS, "/events", "/api/v1/fleet", "/api/v1/objects/core/Secret/team-payments/hook"]
+    {
+        for method in ["POST", "PUT", "PATCH", "DELETE"] {
+            let mut request = get(path);
+            *request.method_mut() = method.parse().unwrap();
+            let response = send(page("127.0.0.1:8080", None), request).await;
+            assert_eq!(response.status(), StatusCode::METHOD_NOT_ALLOWED, "{method} {path}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn every_answer_carries_the_security_headers() {
+    for path in ["/", "/nowhere", "/api/v1/nowhere", "/assets/style.css"] {
+        let response = send(page("127.0.0.1:8080", None), get(path)).await;
+        let policy = response.headers()[header::CONTENT_SECURITY_POLICY].to_str().unwrap();
+        assert!(policy.starts_with("default-src 'self'") && !policy.contains("unsafe"), "{path}: {policy}");
+        assert_eq!(response.headers()[header::X_CONTENT_TYPE_OPTIONS], "nosniff");
+    }
+}
+
+#[tokio::test]
+async fn nothing_inline_needs_an_exception_from_the_policy() {
+    for path in ["/", PAYMENTS] {
+        let body = text(send(page("127.0.0.1:8080", None), get(path)).await).await;
+        assert!(
+            !body.contains(" style=") && !body.contains("<script>") && !body.contains(" onclick="),
+            "{path}"
+        );
+        for address in body.split(['"', '\'']).filter(|text| text.starts_with("http")) {
+            let known = address.starts_with("https://eu-central-1.console.aws.amazon.com/")
+                || address == "http://www.w3.org/2000/svg";
+            assert!(known, "{path} leads to {address}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn errors_of_the_api_are_json() {
+    for (path, status) in [
+        ("/api/v1/objects/core/Secret/team-payments/none", 404),
+        ("/api/v1/clusters/a/b/c", 404),
+        ("/api/v2/fleet", 404),
+        ("/api/v1/objects?sort=name", 400),
+    ] {
+        let response = send(page("127.0.0.1:8080", None), get(path)).await;
+        assert_eq!(response.status(), status, "{path}");
+        let body: Value = serde_json::from_str(&text(response).await).unwrap();
+        assert_eq!(body["error"]["status"], status, "{path}");
+    }
+}
+
+#[tokio::test]
+async fn a_rebound_name_gets_nothing_from_loopback() {
+    for (host, status) in [
+        ("localhost:8080", 200),
+        ("127.0.0.1:8080", 200),
+        ("[::1]:8080", 200),
+        ("fleet.localhost", 200),
+        ("evil.example.com", 421),
+        ("127.0.0.1.evil.example.com:8080", 421),
+        ("10.0.0.1", 421),
+    ] {
+        let mut request = get("/api/v1/fleet");
+        request.headers_mut().insert(header::HOST, host.parse().unwrap());
+        assert_eq!(send(page("127.0.0.1:8080", None), request).await.status(), status, "{host}");
+    }
+    let mut request = get("/");
+    request.headers_mut().remove(header::HOST);
+    assert_eq!(send(page("127.0.0.1:8080", None), request).await.status(), 421);
+}
+
+#[tokio::test]
+async fn a_token_opens_the_page_as_bearer_and_as_password() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), "reader-token\n").unwrap();
+    let source = SecretSource::File(file.path().to_owned());
+    let basic = |text: &str| format!("Basic {}", STANDARD.encode(text));
+    for (authorization, status) in [
+        (None, 401),
+        (Some("Bearer reader-token".to_owned()), 200),
+        (Some("bearer reader-token".to_owned()), 200),
+        (Some("Bearer wrong".to_owned()), 401),
+        (Some("Bearer ".to_owned()), 401),
+        (Some(basic("anyone:reader-token")), 200),
+        (Some(basic("reader-token:")), 401),
+        (Some("Basic %%%".to_owned()), 401),
+    ] {
+        let mut request = get("/");
+        request.headers_mut().insert(header::HOST, "fleet.example.com".parse().unwrap());
+        if let Some(authorization) = &authorization {
+            request.headers_mut().insert(header::AUTHORIZATION, authorization.parse().unwrap());
+        }
+        let response = send(page("0.0.0.0:8080", Some(source.clone())), request).await;
+        assert_eq!(response.status(), status, "{authorization:?}");
+    }
+    // A rotated token needs no restart, and a lost one closes the page.
+    let router = page("0.0.0.0:8080", Some(source));
+    std::fs::write(file.path(), "rotated").unwrap();
+    let with = |token: &str| {
+        let mut request = get("/");
+        request.headers_mut().insert(header::AUTHORIZATION, format!("Bearer {token}").parse().unwrap());
+        request
+    };
+    assert_eq!(send(router.clone(), with("reader-token")).await.status(), 401);
+    assert_eq!(send(router.clone(), with("rotated")).await.status(), 200);
+    drop(file);
+    assert_eq!(send(router, with("rotated")).await.status(), 503);
+}
+
+#[tokio::test]
+async fn health_and_metrics() {
+    let (ready, is_ready) = watch::channel(false);
+    let queues: QueueDepths = Arc::new(|| vec![("resources", 3, 2)]);
+    let router = metrics::router(Arc::new(Metrics::new()), snapshots(), is_ready, Some(queues));
+    let status = |path: &'static str| {
+        let router = router.clone();
+        async move { send(router, get(path)).await.status() }
+    };
+    assert_eq!(
+        (status("/healthz").await, status("/readyz").await),
+        (StatusCode::OK, StatusCode::SERVICE_UNAVAILABLE)
+    );
+    ready.send_replace(true);
+    assert_eq!(status("/readyz").await, StatusCode::OK);
+    let page = text(send(router, get("/metrics")).await).await;
+    for line in [
+        "fleetwright_clusters{state=\"ready\"} 1",
+        "fleetwright_clusters{state=\"progressing\"} 1",
+        "fleetwright_clusters{state=\"trouble\"} 1",
+        "fleetwright_clusters{state=\"deleting\"} 0",
+        "fleetwright_objects{kind=\"Cluster.eks.services.k8s.aws\",ready=\"false\"} 1",
+        "fleetwright_sync_last_success_timestamp_seconds 1772446032",
+        "fleetwright_sync_errors 1",
+        "fleetwright_held_removals 1",
+        "fleetwright_queue_depth{controller=\"resources\",state=\"waiting\"} 3",
+        "fleetwright_build_info{version=",
+    ] {
+        assert!(page.contains(line), "{line} is not in\n{page}");
+    }
+    assert!(page.ends_with("# EOF\n"));
+}
+
+fn inputs() -> (Inputs, watch::Sender<u64>, watch::Sender<SyncState>) {
+    let mirror = Arc::new(Mirror::default());
+    mirror.reset(fixture::objects());
+    let (changed_sender, changed) = watch::channel(0);
+    let (sync_sender, sync) = watch::channel(fixture::sync());
+    let ready = watch::channel(true).1;
+    let clock = Clock::starting_at(fixture::now(), 1.0);
+    let inputs = Inputs { mirror, changed, sync, trigger: Trigger::default(), ready, clock, queues: None };
+    (inputs, changed_sender, sync_sender)
+}
+
+fn free() -> Settings {
+    let any: SocketAddr = "127.0.0.1:0".parse().unwrap();
+    Settings {
+        webhook: Webhook { listen: any, github: None, generic: None },
+        page: Page { listen: any, token: None },
+        metrics: any,
+    }
+}
+
+#[tokio::test]
+async fn a_taken_address_is_named_with_its_key() {
+    let (inputs, ..) = inputs();
+    let taken = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let mut settings = free();
+    settings.metrics = taken.local_addr().unwrap();
+    let error = serve(inputs, settings, CancellationToken::new()).await.unwrap_err().to_string();
+    assert!(
+        error.contains("`metrics.listen`") && error.contains(&taken.local_addr().unwrap().to_string()),
+        "{error}"
+    );
+}
+
+#[tokio::test]
+async fn a_change_is_published_and_serving_ends_with_its_token() {
+    let (inputs, changed, _sync) = inputs();
+    let publisher = publish::Publisher::new(&inputs);
+    let mut seen = publisher.snapshots();
+    let stop = CancellationToken::new();
+    let running = tokio::spawn(publisher.run(stop.clone()));
+    let egress = fixture::objects().into_iter().find(|object| object.kind == "ElasticIPAddress").unwrap();
+    inputs.mirror.remove(&egress.key());
+    changed.send_modify(|count| *count += 1);
+    seen.changed().await.unwrap();
+    assert!(seen.borrow().fleet.resources.is_empty() && seen.borrow().version == 2);
+    stop.cancel();
+    running.await.unwrap();
+
+    let stop = CancellationToken::new();
+    let serving = serve(inputs, free(), stop.clone()).await.unwrap();
+    assert!(serving.page_addr.port() > 0 && serving.page_addr != serving.webhook_addr);
+    stop.cancel();
+    serving.finished().await;
+}
+
+/// For looking at the page: `cargo test --lib web::tests::look -- --ignored`, with `FLEETWRIGHT_LOOK=<seconds>`.
+#[tokio::test]
+#[ignore = "serves the fixture for people who want to look at it"]
+async fn look() {
+    let (inputs, changed, _sync) = inputs();
+    let mut settings = free();
+    settings.page.listen = "127.0.0.1:8099".parse().unwrap();
+    let stop = CancellationToken::new();
+    let serving = serve(inputs.clone(), settings, stop.clone()).await.unwrap();
+    println!("http://{}/", serving.page_addr);
+    let seconds = std::env::var("FLEETWRIGHT_LOOK").ok().and_then(|text| text.parse().ok()).unwrap_or(60);
+    tokio::time::sleep(std::time::Duration::from_secs(seconds)).await;
+    changed.send_modify(|count| *count += 1);
+    stop.cancel();
+    serving.finished().await;
+}

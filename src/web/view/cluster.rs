@@ -1,0 +1,248 @@
+//! One root instance: its row in the list, and all of it. Pure.
+
+use std::collections::BTreeSet;
+
+use jiff::Timestamp;
+use serde::Serialize;
+use serde_json::Value;
+
+use super::tree::{Walk, names_kind, reported};
+use super::{
+    Node, Objects, Phase, ResourceView, Steps, Wait, current_condition, holds, is_aws, short_revision,
+};
+use crate::api::{
+    Condition, ConditionStatus, GroupKind, Object, ObjectKey, condition_types as types, conditions_of, names,
+};
+
+/// Condition that names removals which wait for an approval (written by the instance controller).
+const PRUNE_HELD: &str = "PruneHeld";
+
+/// One root instance, in short.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ClusterRow {
+    /// The object.
+    pub key: ObjectKey,
+    /// How it stands.
+    pub phase: Phase,
+    /// kro's word for it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub state: Option<String>,
+    /// Everything is as its author wants it.
+    pub ready: bool,
+    /// Nothing below is in trouble.
+    pub healthy: bool,
+    /// Whether an EKS cluster is below, or will be.
+    pub has_control_plane: bool,
+    /// How far it is.
+    pub steps: Steps,
+    /// What it waits for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub waits_for: Option<Wait>,
+    /// What is wrong, naming the object.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trouble: Option<String>,
+    /// Removals below it wait for an approval.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub held: Option<String>,
+    /// The commit that set its content.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub revision: Option<String>,
+    /// Where in Git it stands: `path:line:column`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
+    /// When the store first saw it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub created: Option<Timestamp>,
+    /// Accounts that it lives in.
+    pub accounts: BTreeSet<String>,
+    /// Regions that it lives in.
+    pub regions: BTreeSet<String>,
+    /// Version of its control plane.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kubernetes_version: Option<String>,
+    /// Its conditions.
+    pub conditions: Vec<Condition>,
+}
+
+/// All of one instance.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ClusterDetail {
+    /// The short form.
+    #[serde(flatten)]
+    pub row: ClusterRow,
+    /// The instance that it belongs to, when it is no root.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub owner: Option<ObjectKey>,
+    /// Its graph, in the order of apply.
+    pub nodes: Vec<Node>,
+    /// Objects that belong to it and that its graph no longer names.
+    pub leftovers: Vec<Leftover>,
+}
+
+/// An object that its instance's graph no longer names.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Leftover {
+    /// The object.
+    pub key: ObjectKey,
+    /// Whether it is going.
+    pub terminating: bool,
+    /// What AWS says, for an AWS resource.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub resource: Option<Box<ResourceView>>,
+}
+
+/// How an instance stands: ready only when `Ready` and `Healthy` both hold (decisions 15).
+pub(super) fn phase(instance: &Object) -> Phase {
+    let state = instance.status().get("state").and_then(Value::as_str);
+    let stopped = instance.annotation(names::ANNOTATION_RECONCILE).is_some_and(|value| {
+        value.eq_ignore_ascii_case("suspended") || value.eq_ignore_ascii_case("disabled")
+    });
+    let unhealthy = current_condition(instance, types::HEALTHY)
+        .is_some_and(|condition| condition.status == ConditionStatus::False);
+    if unhealthy || state == Some("ERROR") {
+        Phase::Trouble
+    } else if instance.is_terminating() || state == Some("DELETING") {
+        Phase::Deleting
+    } else if stopped {
+        Phase::Suspended
+    } else if holds(instance, types::READY) && holds(instance, types::HEALTHY) {
+        Phase::Ready
+    } else {
+        Phase::Progressing
+    }
+}
+
+/// The removals below an instance that wait for an approval, with the document to commit.
+pub(super) fn prune_held(instance: &Object) -> Option<String> {
+    let condition = conditions_of(instance.status()).into_iter().find(|held| held.type_ == PRUNE_HELD)?;
+    (condition.status == ConditionStatus::True).then(|| condition.message.unwrap_or_default())
+}
+
+impl ClusterRow {
+    /// Reads one from its object and what is below it.
+    pub fn of(objects: &Objects, instance: &Object) -> Self {
+        let key = instance.key();
+        let phase = phase(instance);
+        let below = objects.descendants(&key);
+        let (mut accounts, mut regions) = (BTreeSet::new(), BTreeSet::new());
+        let control_plane = GroupKind::new("eks.services.k8s.aws", "Cluster");
+        let mut has_control_plane = reported_kind(instance, &control_plane);
+        let mut kubernetes_version = None;
+        for object in below {
+            let child = object.key();
+            if is_aws(&child) {
+                let place = |field| {
+                    let metadata = object.status().get("ackResourceMetadata")?;
+                    metadata.get(field)?.as_str().map(str::to_owned)
+                };
+                accounts.extend(place("ownerAccountID"));
+                regions.extend(place("region"));
+                if child.group_kind() == control_plane {
+                    has_control_plane = true;
+                    let stated = object.status().get("version").or_else(|| object.spec().get("version"));
+                    kubernetes_version = stated.and_then(Value::as_str).map(str::to_owned);
+                }
+            } else if objects.is_instance(object) {
+                has_control_plane |= reported_kind(object, &control_plane);
+            }
+        }
+        let waits_for = (phase != Phase::Ready && phase != Phase::Suspended && !instance.is_terminating())
+            .then(|| Walk::from(objects, instance).wait(instance).or_else(|| own_message(instance)))
+            .flatten()
+            .or_else(|| instance.is_terminating().then(|| own_message(instance)).flatten());
+        Self {
+            phase,
+            state: instance.status().get("state").and_then(Value::as_str).map(str::to_owned),
+            ready: holds(instance, types::READY),
+            healthy: holds(instance, types::HEALTHY),
+            has_control_plane,
+            steps: Walk::from(objects, instance).steps(instance),
+            waits_for,
+            trouble: trouble(instance),
+            held: prune_held(instance),
+            revision: short_revision(instance),
+            source: instance.annotation(names::ANNOTATION_SOURCE).map(str::to_owned),
+            created: instance.metadata.creation_timestamp,
+            accounts,
+            regions,
+            kubernetes_version,
+            conditions: conditions_of(instance.status()),
+            key,
+        }
+    }
+
+    /// One sentence: what is going on.
+    pub fn sentence(&self) -> String {
+        match (self.phase, &self.trouble, &self.waits_for) {
+            (Phase::Ready, _, _) => "ready".into(),
+            (Phase::Suspended, _, _) => "its author has stopped it".into(),
+            (Phase::Trouble, Some(trouble), _) => trouble.clone(),
+            (Phase::Deleting, _, Some(wait)) => wait.message.clone(),
+            (_, _, Some(wait)) => format!("waits for {wait}"),
+            (phase, _, None) => phase.word().into(),
+        }
+    }
+}
+
+impl ClusterDetail {
+    /// Finds an instance by what its address says; the kind's group is left out there.
+    pub fn find(objects: &Objects, namespace: &str, kind: &str, name: &str) -> Option<Self> {
+        let namespace = if namespace == "_" { "" } else { namespace };
+        let instance = objects.iter().find_map(|(key, object)| {
+            (key.kind == kind
+                && key.name == name
+                && key.namespace == namespace
+                && objects.is_instance(object))
+            .then_some(object)
+        })?;
+        Some(Self::of(objects, instance))
+    }
+
+    /// Reads all of an instance.
+    pub fn of(objects: &Objects, instance: &Object) -> Self {
+        let nodes = Walk::from(objects, instance).nodes(instance);
+        let named: BTreeSet<&ObjectKey> =
+            nodes.iter().flat_map(|node| &node.children).map(|child| &child.key).collect();
+        let leftovers = objects
+            .children(&instance.key())
+            .filter(|child| !named.contains(&child.key()))
+            .map(|child| Leftover {
+                key: child.key(),
+                terminating: child.is_terminating(),
+                resource: is_aws(&child.key()).then(|| Box::new(ResourceView::of(child))),
+            })
+            .collect();
+        Self {
+            row: ClusterRow::of(objects, instance),
+            owner: crate::store::mirror::owner_of(instance),
+            leftovers,
+            nodes,
+        }
+    }
+}
+
+fn reported_kind(instance: &Object, kind: &GroupKind) -> bool {
+    reported(instance).iter().any(|node| names_kind(node.kind(), kind))
+}
+
+fn trouble(instance: &Object) -> Option<String> {
+    [types::HEALTHY, types::READY].into_iter().find_map(|type_| {
+        let condition = current_condition(instance, type_)?;
+        let wrong = condition.status == ConditionStatus::False
+            && (type_ == types::HEALTHY || instance.status().get("state") == Some(&Value::from("ERROR")));
+        condition.message.filter(|message| wrong && !message.is_empty())
+    })
+}
+
+fn own_message(instance: &Object) -> Option<Wait> {
+    let ready = current_condition(instance, types::READY).and_then(|condition| condition.message);
+    let message = match ready {
+        Some(message) if !message.is_empty() => message,
+        _ if instance.status().is_null() => "no definition has taken it up yet".into(),
+        _ => return None,
+    };
+    Some(Wait::on_itself(instance.key(), message))
+}

@@ -105,7 +105,8 @@ async fn a_push_asks_the_source_once_and_its_replay_does_not() {
     let (fetches, mut fetched) = tokio::sync::mpsc::unbounded_channel();
     let source = Arc::new(Counting(fetches));
     let clock = crate::clock::Clock::real();
-    let options = crate::git::PollerOptions { interval: Duration::from_secs(3600), ..Default::default() };
+    let never = Duration::from_secs(3600);
+    let options = crate::git::PollerOptions { interval: never, first_backoff: never, max_backoff: never };
     let random = <rand::rngs::StdRng as rand::SeedableRng>::seed_from_u64(1);
     let poller = crate::git::Poller::new(source, options, clock, random);
     let bench = Bench {
@@ -145,7 +146,24 @@ impl crate::git::Source for Counting {
 
     async fn fetch(&self) -> Result<crate::git::Revision, crate::git::SourceError> {
         self.0.send(()).unwrap();
-        Err(crate::git::SourceError::Timeout { url: "counting".into(), after: Duration::ZERO })
+        Err(crate::git::SourceError::Deadline { remote: "counting".into(), limit: Duration::ZERO })
+    }
+
+    async fn history(
+        &self,
+        _: &crate::api::CommitId,
+        _: &str,
+        _: usize,
+    ) -> Result<Vec<crate::git::FileVersion>, crate::git::SourceError> {
+        Ok(Vec::new())
+    }
+
+    async fn descends_from(
+        &self,
+        _: &crate::api::CommitId,
+        _: &crate::api::CommitId,
+    ) -> Result<bool, crate::git::SourceError> {
+        Ok(true)
     }
 }
 

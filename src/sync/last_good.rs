@@ -5,12 +5,14 @@ use std::sync::Arc;
 
 use crate::api::definition::DEFINITION_KIND;
 use crate::api::{GroupKind, Object, ObjectKey, iam_role_selector, names, provenance::source_path};
+use crate::store::mirror::owner_of;
 
-/// The objects of the store that Git once stated.
+/// The objects of the store that Git once stated. A child carries the source of its instance for those who
+/// look; it comes and goes with the instance and not with a line in Git.
 pub(super) fn authored(objects: &[Arc<Object>]) -> BTreeMap<ObjectKey, Arc<Object>> {
     objects
         .iter()
-        .filter(|object| source_path(object).is_some() && !is_record(object))
+        .filter(|object| source_path(object).is_some() && owner_of(object).is_none() && !is_record(object))
         .map(|object| (object.key(), object.clone()))
         .collect()
 }
@@ -125,6 +127,15 @@ mod tests {
             .map(|object| object.metadata.name.clone())
             .collect();
         assert_eq!(gone, ["gone"]);
+    }
+
+    #[test]
+    fn a_child_is_not_authored() {
+        let instance = object("A", "kro.run", "n", "a", "clusters/a.yaml:1:1", json!({}));
+        let mut child = Object::clone(&object("Secret", "", "argocd", "a", "clusters/a.yaml:1:1", json!({})));
+        child.metadata.annotations.insert(names::ANNOTATION_INSTANCE.into(), instance.key().to_string());
+        let objects = [instance.clone(), Arc::new(child)];
+        assert_eq!(authored(&objects).into_keys().collect::<Vec<_>>(), [instance.key()]);
     }
 
     #[test]

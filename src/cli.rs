@@ -1,5 +1,7 @@
 //! The command line: one file per command, and the only place that prints.
 
+#[cfg(feature = "simulator")]
+mod demo;
 mod logs;
 mod run;
 #[cfg(feature = "simulator")]
@@ -21,6 +23,9 @@ struct Arguments {
 enum Command {
     /// Reconcile a fleet until told to stop.
     Run(run::Run),
+    /// Run the example fleet against a simulated AWS: no cloud account, no Kubernetes.
+    #[cfg(feature = "simulator")]
+    Demo(demo::Demo),
     /// Serve a simulated AWS on a local address.
     #[cfg(feature = "simulator")]
     Simulate(simulate::Simulate),
@@ -36,6 +41,8 @@ pub fn main() -> ExitCode {
     let outcome = runtime.block_on(async {
         match arguments.command {
             Command::Run(command) => command.run().await,
+            #[cfg(feature = "simulator")]
+            Command::Demo(command) => command.run().await,
             #[cfg(feature = "simulator")]
             Command::Simulate(command) => command.run().await,
         }

@@ -36,6 +36,7 @@ use crate::managers::registry;
 use crate::store::ObjectStore;
 use crate::store::mirror::Mirror;
 use crate::sync::{SyncSettings, SyncState, Syncer};
+use crate::web;
 
 pub use assemble::{AssembleError, assemble, clock};
 
@@ -95,6 +96,30 @@ pub struct Handle {
     pub ready: watch::Receiver<bool>,
     /// Queue depths.
     pub queues: Queues,
+}
+
+impl Handle {
+    /// What the web room shows, and the one thing that can be asked for there.
+    pub fn inputs(&self) -> web::Inputs {
+        let queues = self.queues.clone();
+        let depths = move || {
+            let depth = |name, (waiting, running)| (name, waiting, running);
+            vec![
+                depth("definition", queues.definitions.depth()),
+                depth("instance", queues.instances.depth()),
+                depth("resource", queues.resources.depth()),
+            ]
+        };
+        web::Inputs {
+            mirror: self.mirror.clone(),
+            changed: self.changed.clone(),
+            sync: self.sync.clone(),
+            trigger: self.trigger.clone(),
+            ready: self.ready.clone(),
+            clock: self.clock.clone(),
+            queues: Some(Arc::new(depths)),
+        }
+    }
 }
 
 /// The daemon's tasks.

@@ -19,6 +19,7 @@ use crate::clock::Clock;
 use crate::config::{Config, Log, LogFormat};
 use crate::daemon::{self, Daemon};
 use crate::simulator::{Simulator, SimulatorConfig};
+use crate::web;
 
 use progress::Progress;
 
@@ -77,8 +78,9 @@ impl Demo {
         let calls_before = simulator.calls().len();
         let parts = daemon::assemble(&config, clock, None).await?;
         let daemon = Daemon::start(parts, stop.clone());
+        let serving = web::serve(daemon.handle().inputs(), web::settings(&config), stop.clone()).await?;
 
-        let progress = Progress::start(fresh, &home, &repository, &endpoint);
+        let progress = Progress::start(fresh, &home, &repository, &endpoint, serving.page_addr);
         let outcome = tokio::select! {
             () = interrupted() => Ok(()),
             () = stop.cancelled() => Err(anyhow::anyhow!("a task of the daemon failed, see {}", log.display())),
@@ -89,6 +91,7 @@ impl Demo {
         };
         progress.stopping();
         daemon.shut_down().await;
+        serving.finished().await;
         aws_stop.cancel();
         aws.await.context("the simulated AWS failed")??;
         let calls = simulator.calls();
@@ -135,6 +138,10 @@ clock:
   speed: {speed}
 page:
   listen: 127.0.0.1:{port}
+webhook:
+  listen: 127.0.0.1:0
+metrics:
+  listen: 127.0.0.1:0
 export:
   directory: argocd
 ",

@@ -8,6 +8,7 @@ use tokio_util::sync::CancellationToken;
 use super::logs;
 use crate::config::Config;
 use crate::daemon::{self, Daemon};
+use crate::web;
 
 /// Reconcile a fleet until told to stop.
 #[derive(Debug, Args)]
@@ -26,12 +27,21 @@ impl Run {
         let parts = daemon::assemble(&config, clock, None).await?;
         let stop = CancellationToken::new();
         let daemon = Daemon::start(parts, stop.clone());
-        tracing::info!(version = env!("CARGO_PKG_VERSION"), fleet = %config.fleet.id, "started");
+        let serving = web::serve(daemon.handle().inputs(), web::settings(&config), stop.clone()).await?;
+        tracing::info!(
+            version = env!("CARGO_PKG_VERSION"),
+            fleet = %config.fleet.id,
+            page = %serving.page_addr,
+            webhook = %serving.webhook_addr,
+            metrics = %serving.metrics_addr,
+            "started"
+        );
         tokio::select! {
             () = interrupted() => tracing::info!("stopping: calls under way are finished"),
             () = stop.cancelled() => anyhow::bail!("a task of the daemon failed, see the log"),
         }
         daemon.shut_down().await;
+        serving.finished().await;
         tracing::info!("stopped");
         Ok(())
     }

@@ -82,6 +82,17 @@ async fn a_commit_becomes_a_cluster_and_its_secret_and_goes_with_an_approval() {
     let secret = world.get("Secret/argocd/one").await.unwrap();
     assert_eq!(secret.label("argocd.argoproj.io/secret-type"), Some("cluster"));
 
+    world.stop().await;
+    let before = world.mutating_calls();
+    world.start();
+    world.until("the revision is taken again", |handle| handle.sync.borrow().revision.is_some()).await;
+    world
+        .until("the cluster is still ready", |handle| is_ready(handle, "EksCluster.kro.run/argocd/one"))
+        .await;
+    assert!(world.handle().sync.borrow().held.is_empty(), "{}", world.picture());
+    assert_eq!(world.mutating_calls(), before, "a restart changes nothing");
+    assert!(world.get("Secret/argocd/one").await.is_some());
+
     world.remove("clusters/one.yaml");
     world.commit("remove the cluster");
     world.until("the removal is held", |handle| !handle.sync.borrow().held.is_empty()).await;

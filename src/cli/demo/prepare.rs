@@ -106,7 +106,11 @@ async fn role_in_account(endpoint: &str, role: &Arn) -> anyhow::Result<()> {
 }
 
 /// A VPC with two private subnets, and what the placeholders stand for.
-async fn network(endpoint: &str, account: &AccountId, region: &Region) -> anyhow::Result<Vec<(String, String)>> {
+async fn network(
+    endpoint: &str,
+    account: &AccountId,
+    region: &Region,
+) -> anyhow::Result<Vec<(String, String)>> {
     let ec2 = aws_sdk_ec2::Client::new(&sdk(endpoint, account, region.as_str()).await);
     let named = |kind: ResourceType, name: &str| {
         let tag = Tag::builder().key("Name").value(name).build();
@@ -132,7 +136,8 @@ async fn network(endpoint: &str, account: &AccountId, region: &Region) -> anyhow
             .tag_specifications(named(ResourceType::Subnet, "existing-private"))
             .send()
             .await?;
-        let subnet = subnet.subnet.and_then(|subnet| subnet.subnet_id).context("CreateSubnet answered no id")?;
+        let subnet =
+            subnet.subnet.and_then(|subnet| subnet.subnet_id).context("CreateSubnet answered no id")?;
         ids.push(((*placeholder).to_owned(), subnet));
     }
     Ok(ids)

@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::io::IsTerminal as _;
+use std::net::SocketAddr;
 use std::path::Path;
 
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 
 use crate::daemon::Handle;
-use crate::web::view::{ClusterView, FleetView};
+use crate::web::{ClusterRow, Phase, Snapshot};
 
 /// The printed progress.
 pub(super) struct Progress {
@@ -17,11 +18,18 @@ pub(super) struct Progress {
 impl Progress {
     /// Says where everything is.
     #[expect(clippy::print_stdout, reason = "the command line is the only place that prints")]
-    pub(super) fn start(fresh: bool, home: &Path, repository: &Path, endpoint: &str) -> Self {
+    pub(super) fn start(
+        fresh: bool,
+        home: &Path,
+        repository: &Path,
+        endpoint: &str,
+        page: SocketAddr,
+    ) -> Self {
         let how = if fresh { "a new fleet" } else { "the fleet of the last time, from its state" };
         println!("fleetwright demo: {how} in {}", home.display());
         println!("  fleet repository  {}  (commit to it: changes are followed)", repository.display());
         println!("  simulated AWS     {endpoint}");
+        println!("  status page       http://{page}/");
         let bars = std::io::stdout().is_terminal().then(MultiProgress::new);
         Self { bars }
     }
@@ -33,29 +41,32 @@ impl Progress {
         let mut bars: BTreeMap<String, ProgressBar> = BTreeMap::new();
         let mut told = false;
         loop {
-            let view = FleetView::of(&handle.mirror.all(), &handle.sync.borrow_and_update(), handle.clock.now());
+            let sync = handle.sync.borrow_and_update().clone();
+            let view =
+                Snapshot::of(0, &handle.mirror.all(), &sync, handle.clock.now(), handle.clock.speed()).fleet;
             for cluster in &view.clusters {
                 let line = describe(cluster);
                 if let Some(all) = &self.bars {
-                    let bar = bars.entry(cluster.name.clone()).or_insert_with(|| all.add(bar()));
-                    bar.set_length(cluster.total as u64);
-                    bar.set_position(cluster.done as u64);
-                    bar.set_prefix(cluster.name.clone());
+                    let bar = bars.entry(cluster.key.name.clone()).or_insert_with(|| all.add(bar()));
+                    bar.set_length(cluster.steps.total as u64);
+                    bar.set_position(cluster.steps.done as u64);
+                    bar.set_prefix(cluster.key.name.clone());
                     bar.set_message(line.clone());
-                } else if printed.get(&cluster.name) != Some(&line) {
-                    println!("{:<16} {line}", cluster.name);
+                } else if printed.get(&cluster.key.name) != Some(&line) {
+                    println!("{:<16} {line}", cluster.key.name);
                 }
-                printed.insert(cluster.name.clone(), line);
+                printed.insert(cluster.key.name.clone(), line);
             }
             bars.retain(|name, bar| {
-                let there = view.clusters.iter().any(|cluster| cluster.name == *name);
+                let there = view.clusters.iter().any(|cluster| cluster.key.name == *name);
                 if !there {
                     bar.finish_and_clear();
                 }
                 there
             });
-            printed.retain(|name, _| view.clusters.iter().any(|cluster| cluster.name == *name));
-            let all_ready = !view.clusters.is_empty() && view.clusters.iter().all(|cluster| cluster.ready);
+            printed.retain(|name, _| view.clusters.iter().any(|cluster| cluster.key.name == *name));
+            let all_ready = !view.clusters.is_empty()
+                && view.clusters.iter().all(|cluster| cluster.phase == Phase::Ready);
             if all_ready && !told {
                 told = true;
                 self.say(&format!("all {} clusters are ready", view.clusters.len()));
@@ -79,7 +90,10 @@ impl Progress {
 
     /// Says what was done.
     pub(super) fn summary(&self, calls: usize, changes: usize, home: &Path) {
-        self.say(&format!("{calls} AWS calls, {changes} of them changes; state is kept in {}", home.display()));
+        self.say(&format!(
+            "{calls} AWS calls, {changes} of them changes; state is kept in {}",
+            home.display()
+        ));
     }
 
     /// A line above the bars.
@@ -93,16 +107,17 @@ impl Progress {
     }
 }
 
-fn describe(cluster: &ClusterView) -> String {
-    let counts = format!("{}/{}", cluster.done, cluster.total);
-    match (&cluster.waits_for, cluster.ready) {
-        (_, true) => format!("{counts}  ready"),
-        (Some(reason), false) => format!("{counts}  {reason}"),
-        (None, false) => format!("{counts}  {}", cluster.state),
+fn describe(cluster: &ClusterRow) -> String {
+    let counts = format!("{:>2}/{}", cluster.steps.done, cluster.steps.total);
+    if cluster.phase == Phase::Ready {
+        return format!("{counts}  ready");
     }
+    let reason = cluster.trouble.clone().or_else(|| cluster.waits_for.as_ref().map(ToString::to_string));
+    format!("{counts}  {}", reason.unwrap_or_else(|| cluster.phase.word().to_owned()))
 }
 
 fn bar() -> ProgressBar {
     let style = ProgressStyle::with_template("{prefix:<16} [{bar:24}] {wide_msg}");
-    ProgressBar::new(0).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()).progress_chars("=> "))
+    ProgressBar::new(0)
+        .with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()).progress_chars("=> "))
 }

@@ -1,0 +1,206 @@
+//! An object that is wanted: observe, compare, perform, until AWS is as the store says.
+
+use super::timing::{LAG_POLL, SETTLE_WINDOW, progress_poll};
+use super::*;
+
+/// Observe-and-perform rounds in one pass; each follows up on what the one before created.
+const ROUNDS: usize = 6;
+
+impl ResourceController {
+    pub(super) async fn sync(&self, mut subject: Subject, mut report: Report) -> Result<Next, StoreError> {
+        for round in 0..ROUNDS {
+            let observed = match subject.manager.observe(&subject.session, &subject.desired).await {
+                Ok(observed) => observed,
+                Err(error) => return self.failed(&subject.object, report, &error).await,
+            };
+            let observed = match observed {
+                None => {
+                    if let Some(stop) = self.absent(&mut subject, &mut report) {
+                        return self.write(&subject.object, report, stop).await;
+                    }
+                    if let Some(stop) = self.required(&subject, &mut report) {
+                        return self.write(&subject.object, report, stop).await;
+                    }
+                    None
+                }
+                Some(observed) => match self.own(&mut subject, &mut report, observed) {
+                    Ok(observed) => Some(observed),
+                    Err(stop) => return self.write(&subject.object, report, stop).await,
+                },
+            };
+            let steps = match subject.manager.diff(&subject.desired, observed.as_ref()) {
+                Ok(steps) => steps,
+                Err(refusal) => {
+                    report.conclude(&refused(&refusal));
+                    return self
+                        .write(&subject.object, report, Next::After(self.resync(&subject.desired.key)))
+                        .await;
+                }
+            };
+            if steps.is_empty() {
+                let next = self.conclude(&subject, &mut report, observed.as_ref());
+                return self.write(&subject.object, report, next).await;
+            }
+            if self.settings.mode == Mode::Observe || is_read_only(&subject.object) {
+                show_plan(&mut report, &steps);
+                return self
+                    .write(&subject.object, report, Next::After(self.resync(&subject.desired.key)))
+                    .await;
+            }
+            if round + 1 == ROUNDS {
+                let plan = steps.iter().map(Step::to_string).collect::<Vec<_>>().join(", ");
+                tracing::warn!(object = %subject.desired.key, plan, "does not settle");
+                break;
+            }
+            if let Err(stop) = self.perform(&mut subject, &mut report, &steps).await? {
+                return self.write(&subject.object, report, stop).await;
+            }
+        }
+        let message = "AWS does not keep what was set: look for another writer".to_owned();
+        report.conclude(&Verdict::Recoverable { reason: "NotSettling".into(), message });
+        self.write(&subject.object, report, Next::Backoff).await
+    }
+
+    /// Nothing is there. Answers what to do instead of creating, if anything.
+    pub(super) fn absent(&self, subject: &mut Subject, report: &mut Report) -> Option<Next> {
+        if let Some(wait) = self.settling(subject) {
+            let message = "waits until AWS shows whether the last create happened".to_owned();
+            report.conclude(&Verdict::Progressing { reason: "Settling", message });
+            return Some(wait);
+        }
+        let key = &subject.desired.key;
+        if subject.desired.annotation(names::ANNOTATION_ADOPTION_POLICY) == Some("adopt") {
+            let message = "there is no such AWS object to adopt".to_owned();
+            report.conclude(&Verdict::Recoverable { reason: "AdoptedResourceNotFound".into(), message });
+            return Some(Next::After(self.resync(key)));
+        }
+        let own = subject.object.status().get("fleetwright");
+        let existed = own.and_then(|own| own.get("seen")).is_some_and(|seen| *seen == json!(true));
+        if existed {
+            if find_ack_kind(&key.group_kind()).is_some_and(|kind| kind.protected) {
+                let message = format!(
+                    "vanished from AWS behind our back; it is not re-created by itself: delete {key} in Git, or restore it"
+                );
+                report.conclude(&Verdict::Terminal { reason: "Vanished".into(), message });
+                return Some(Next::After(self.resync(key)));
+            }
+            tracing::warn!(object = %key, "vanished from AWS, will be created again");
+            subject.desired.incarnation += 1;
+            subject.desired.status = Value::Null;
+            report.own("seen", Value::Null);
+        }
+        None
+    }
+
+    /// What must be ready first is on its way in the store: its event wakes us, AWS need not be asked.
+    pub(super) fn required(&self, subject: &Subject, report: &mut Report) -> Option<Next> {
+        let dependency = subject.manager.requires(&subject.desired)?;
+        let key = &subject.desired.key;
+        // Registered before the look, so that an event in between is not lost.
+        self.waiting.wait(dependency.clone(), key.clone());
+        if self.find_dependency(&dependency)? {
+            return None;
+        }
+        let message = format!("waits for {dependency}");
+        report.conclude(&Verdict::Progressing { reason: "WaitingForDependency", message });
+        Some(Next::After(self.resync(key)))
+    }
+
+    /// Something is there. Answers it when it is ours, or else what to do instead.
+    pub(super) fn own(
+        &self,
+        subject: &mut Subject,
+        report: &mut Report,
+        observed: Observed,
+    ) -> Result<Observed, Next> {
+        let fresh = self.is_fresh(subject);
+        match judge(&subject.desired, &observed, subject.manager.taggable(), fresh) {
+            Ownership::Ours { incarnation } => subject.desired.incarnation = incarnation,
+            Ownership::Adoptable => {
+                tracing::info!(object = %subject.desired.key, "adopts an existing AWS object")
+            }
+            Ownership::Foreign { message } => {
+                report.conclude(&Verdict::Terminal { reason: "NotOurs".into(), message });
+                return Err(Next::After(self.resync(&subject.desired.key)));
+            }
+        }
+        report.observed(&observed.status);
+        report.own("seen", json!(true));
+        report.own("incarnation", json!(subject.desired.incarnation));
+        if let (Value::Object(known), Value::Object(status)) = (&mut subject.desired.status, &observed.status)
+        {
+            known.extend(status.clone());
+        } else {
+            subject.desired.status = observed.status.clone();
+        }
+        Ok(observed)
+    }
+
+    /// AWS is as wanted: is it usable?
+    pub(super) fn conclude(
+        &self,
+        subject: &Subject,
+        report: &mut Report,
+        observed: Option<&Observed>,
+    ) -> Next {
+        let key = &subject.desired.key;
+        report.own("plan", Value::Null);
+        let Some(observed) = observed else {
+            report.conclude(&Verdict::Synced);
+            return Next::After(self.resync(key));
+        };
+        match subject.manager.readiness(&subject.desired, observed) {
+            Readiness::Ready => {
+                report.own("progressingSince", Value::Null);
+                report.conclude(&Verdict::Synced);
+                Next::After(self.resync(key))
+            }
+            Readiness::InProgress { message, usually } => {
+                let since = self.progressing_since(&subject.object, report, "progressingSince");
+                report.conclude(&Verdict::Progressing { reason: "InProgress", message });
+                Next::After(progress_poll(self.elapsed(since), usually))
+            }
+            Readiness::Failed { message } => {
+                report.conclude(&Verdict::Terminal { reason: "Failed".into(), message });
+                Next::After(self.resync(key))
+            }
+        }
+    }
+
+    /// How long to wait until the outcome of the last create is known; nothing when it is.
+    pub(super) fn settling(&self, subject: &Subject) -> Option<Next> {
+        let intent = subject.intent.as_ref()?;
+        let created = subject
+            .object
+            .status()
+            .pointer("/fleetwright/created")
+            .is_some_and(|created| *created == json!(true));
+        let seen =
+            subject.object.status().pointer("/fleetwright/seen").is_some_and(|seen| *seen == json!(true));
+        let age = self.clock.now().duration_since(intent.recorded_at);
+        if age >= SETTLE_WINDOW {
+            return None;
+        }
+        // With a token the same call may simply be made again. Where AWS has refused, nothing is pending.
+        let unknown = !intent.settled && !subject.manager.create_takes_token();
+        let invisible = intent.settled && created && !seen;
+        (unknown || invisible).then_some(Next::After(LAG_POLL))
+    }
+
+    pub(super) fn is_fresh(&self, subject: &Subject) -> bool {
+        let created = subject.object.status().pointer("/fleetwright/created").is_some();
+        created
+            && subject
+                .intent
+                .as_ref()
+                .is_some_and(|intent| self.clock.now().duration_since(intent.recorded_at) < SETTLE_WINDOW)
+    }
+}
+
+fn refused(refusal: &Refusal) -> Verdict {
+    let reason = match refusal {
+        Refusal::Invalid { .. } => "Invalid",
+        Refusal::ReplacementRequired { .. } => "ReplacementRequired",
+    };
+    Verdict::Terminal { reason: reason.into(), message: refusal.to_string() }
+}

@@ -1,0 +1,68 @@
+//! When to look again. Every span is of the daemon's clock.
+
+use super::*;
+
+/// How long a create may stay invisible before it is believed not to have happened (decisions 3).
+pub const SETTLE_WINDOW: SignedDuration = SignedDuration::from_secs(60);
+/// How long IAM may take to show a role to other services before it is called a mistake of the author.
+pub(super) const PROPAGATION_PATIENCE: SignedDuration = SignedDuration::from_mins(3);
+/// Between two looks for something that AWS does not show yet.
+pub(super) const LAG_POLL: Duration = Duration::from_secs(2);
+/// Between two tries while AWS is busy with the same object.
+pub(super) const BUSY_POLL: Duration = Duration::from_secs(10);
+/// Between two looks at an AWS object that is made elsewhere: first and longest.
+pub(super) const FOREIGN_POLL: (Duration, Duration) = (Duration::from_secs(30), Duration::from_secs(300));
+
+/// Between two looks at something slow: sparse at first, dense near the expected end.
+pub(super) fn progress_poll(elapsed: Duration, usually: Duration) -> Duration {
+    let expected = usually.mul_f64(0.85);
+    let remaining = expected.saturating_sub(elapsed) / 2;
+    remaining.clamp((usually / 40).max(Duration::from_secs(2)), Duration::from_secs(120))
+}
+
+/// Between two looks at something that is being deleted.
+pub(super) fn deletion_poll(elapsed: Duration) -> Duration {
+    (elapsed / 8).clamp(Duration::from_secs(2), Duration::from_secs(15))
+}
+
+impl ResourceController {
+    pub(super) fn progressing_since(&self, object: &Object, report: &mut Report, field: &str) -> Timestamp {
+        let recorded = object.status().pointer(&format!("/fleetwright/{field}")).and_then(Value::as_str);
+        let since = recorded.and_then(|text| text.parse().ok()).unwrap_or_else(|| self.clock.now());
+        report.own(field, json!(since));
+        since
+    }
+
+    pub(super) fn elapsed(&self, since: Timestamp) -> Duration {
+        Duration::try_from(self.clock.now().duration_since(since)).unwrap_or_default()
+    }
+
+    /// The resync interval, spread over the objects by their names so that they do not come all at once.
+    pub(super) fn resync(&self, key: &ObjectKey) -> Duration {
+        use std::hash::{BuildHasher as _, BuildHasherDefault, DefaultHasher};
+        let hash = BuildHasherDefault::<DefaultHasher>::default().hash_one(key);
+        let spread = f64::from(u32::try_from(hash % 1000).unwrap_or_default()) / 1000.0;
+        self.settings.resync.mul_f64(0.9 + 0.2 * spread)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn polling_is_dense_near_the_expected_end() {
+        let usually = Duration::from_secs(600);
+        let mut at = Duration::ZERO;
+        let mut looks = Vec::new();
+        while at < usually {
+            at += progress_poll(at, usually);
+            looks.push(at.as_secs());
+        }
+        assert!(looks[0] == 120 && looks.len() < 20, "{looks:?}");
+        assert!(
+            looks.windows(2).filter(|pair| pair[0] > 480).all(|pair| pair[1] - pair[0] <= 30),
+            "{looks:?}"
+        );
+    }
+}

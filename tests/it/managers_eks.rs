@@ -1,187 +1,442 @@
-//! IAM and EKS managers against the simulated AWS, over the wire.
+//! The EKS managers over the wire: each kind from its create call to the moment EKS says that it is gone.
 
-use std::collections::BTreeMap;
+#![expect(clippy::unwrap_used, reason = "the helpers of tests may fail as tests do")]
 
-use aws_config::{BehaviorVersion, Region, SdkConfig};
-use aws_credential_types::Credentials;
-use aws_credential_types::provider::SharedCredentialsProvider;
-use fleetwright::api::ObjectKey;
-use fleetwright::aws::{AwsError, ErrorClass, Session};
-use fleetwright::clock::Clock;
-use fleetwright::managers::{Desired, Manager, Observed, registry};
+use fleetwright::aws::ErrorClass;
+use fleetwright::managers::Readiness;
 use fleetwright::plan::Operation;
-use fleetwright::simulator::{Simulator, SimulatorConfig};
-use jiff::Timestamp;
+use fleetwright::simulator::{Doom, FaultAction, FaultRule};
 use serde_json::{Value, json};
 
-const ACCOUNT: &str = "111122223333";
+use crate::managers_iam::trust;
+use crate::wire::{Aws, Resource};
 
-struct Fixture {
-    session: Session,
+/// What a cluster stands on.
+struct Ground<'a> {
+    aws: &'a Aws,
+    subnets: Vec<String>,
+    group: String,
+    role: String,
 }
 
-impl Fixture {
-    fn new() -> Self {
-        let clock = Clock::starting_at(Timestamp::UNIX_EPOCH, 1.0);
-        let simulator = Simulator::new(SimulatorConfig::new(clock)).unwrap();
-        let config = SdkConfig::builder()
-            .behavior_version(BehaviorVersion::latest())
-            .region(Region::new("eu-central-1"))
-            .endpoint_url("http://127.0.0.1:1")
-            .http_client(simulator.http_client())
-            .credentials_provider(SharedCredentialsProvider::new(Credentials::new(
-                ACCOUNT, "secret", None, None, "test",
-            )))
-            .build();
-        let session = Session::new(&config, ACCOUNT.parse().unwrap(), "eu-central-1".parse().unwrap(), None);
-        Self { session }
-    }
-
-    async fn apply(&self, desired: &mut Desired) -> Result<Observed, AwsError> {
-        let manager = manager(desired);
-        let observed = manager.observe(&self.session, desired).await?;
-        let steps = manager.diff(desired, observed.as_ref()).unwrap();
-        for step in &steps {
-            manager.perform(&self.session, desired, step, "token-of-the-object-0123456789").await?;
+impl<'a> Ground<'a> {
+    async fn new(aws: &'a Aws) -> Self {
+        let mut net = aws.resource("VPC", "net", json!({"cidrBlocks": ["10.0.0.0/16"]}));
+        net.reach().await;
+        let vpc = net.status("vpcID");
+        let mut subnets = Vec::new();
+        for (index, zone) in ["a", "b", "c"].iter().enumerate() {
+            let spec = json!({
+                "vpcID": vpc, "cidrBlock": format!("10.0.{index}.0/24"), "availabilityZone": format!("eu-central-1{zone}"),
+            });
+            let mut subnet = aws.resource("Subnet", zone, spec);
+            subnet.reach().await;
+            subnets.push(subnet.status("subnetID"));
         }
-        let observed = manager.observe(&self.session, desired).await?.expect("it was made");
-        desired.status = observed.status.clone();
-        Ok(observed)
+        let spec = json!({"name": "extra", "description": "extra", "vpcID": vpc});
+        let mut group = aws.resource("SecurityGroup", "extra", spec);
+        group.reach().await;
+        let role = role(aws, "control-plane", "eks.amazonaws.com").await;
+        Self { aws, subnets, group: group.status("id"), role }
     }
 
-    async fn settle(&self, desired: &mut Desired) -> Observed {
-        let observed = self.apply(desired).await.unwrap();
-        assert_eq!(manager(desired).diff(desired, Some(&observed)).unwrap(), [], "perpetual diff");
-        observed
+    fn cluster(&self) -> Resource<'a> {
+        let spec = json!({
+            "name": "prod", "version": "1.33", "roleARN": self.role,
+            "resourcesVPCConfig": {
+                "subnetIDs": &self.subnets[..2], "endpointPublicAccess": true, "endpointPrivateAccess": true,
+            },
+            "accessConfig": {"authenticationMode": "API_AND_CONFIG_MAP", "bootstrapClusterCreatorAdminPermissions": false},
+            "bootstrapSelfManagedAddons": false,
+            "logging": {"clusterLogging": [{"enabled": true, "types": ["api"]}]},
+            "tags": {"team": "edge"},
+        });
+        self.aws.resource("Cluster", "prod", spec)
     }
 
-    async fn remove(&self, desired: &Desired) {
-        let manager = manager(desired);
-        let observed = manager.observe(&self.session, desired).await.unwrap().unwrap();
-        for step in manager.teardown(desired, &observed) {
-            manager.perform(&self.session, desired, &step, "unused").await.unwrap();
-        }
-        assert_eq!(manager.observe(&self.session, desired).await.unwrap(), None);
+    async fn running(&self) -> Resource<'a> {
+        let mut cluster = self.cluster();
+        cluster.reach().await;
+        cluster
     }
-}
 
-fn manager(desired: &Desired) -> std::sync::Arc<dyn Manager> {
-    let kind = desired.key.group_kind();
-    registry::all().into_iter().find(|manager| manager.kind() == kind).unwrap()
-}
-
-fn desired(group: &str, kind: &str, spec: Value) -> Desired {
-    Desired {
-        key: ObjectKey::new(group, kind, "team", "demo"),
-        spec,
-        status: Value::Null,
-        annotations: BTreeMap::new(),
-        account: ACCOUNT.parse().unwrap(),
-        region: "eu-central-1".parse().unwrap(),
-        fleet: "test".parse().unwrap(),
-        incarnation: 1,
+    fn node_group(&self, role: &str) -> Resource<'a> {
+        let spec = json!({
+            "clusterName": "prod", "name": "workers", "nodeRole": role, "subnets": self.subnets, "version": "1.33",
+            "scalingConfig": {"minSize": 1, "maxSize": 3, "desiredSize": 2}, "labels": {"pool": "general"},
+            "taints": [{"key": "dedicated", "value": "ci", "effect": "NO_SCHEDULE"}],
+        });
+        self.aws.resource("Nodegroup", "workers", spec)
     }
 }
 
-fn document(action: &str) -> String {
-    json!({"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": [action], "Resource": "*"}]})
-        .to_string()
+async fn role(aws: &Aws, name: &str, service: &str) -> String {
+    let mut role =
+        aws.resource("Role", name, json!({"name": name, "assumeRolePolicyDocument": trust(service)}));
+    role.reach().await;
+    role.arn()
 }
 
-fn trust(service: &str) -> String {
-    json!({"Version": "2012-10-17", "Statement": [
-        {"Effect": "Allow", "Principal": {"Service": service}, "Action": "sts:AssumeRole"},
-    ]})
-    .to_string()
+/// Waits until IAM has shown a new role to everyone.
+async fn role_is_seen(aws: &Aws) {
+    aws.wait().await;
+    aws.wait().await;
+}
+
+/// The next such call is taken, and what it starts goes wrong.
+fn fail(operation: &str, code: &str) -> FaultRule {
+    let message = "there is no room left".into();
+    FaultRule::on(operation, FaultAction::Doom(Doom { code: code.into(), message })).times(1)
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_policy_lives_through_more_documents_than_iam_keeps() {
-    let fixture = Fixture::new();
-    let mut policy = desired(
-        "iam.services.k8s.aws",
-        "Policy",
-        json!({"name": "read", "path": "/team/", "policyDocument": document("s3:GetObject"), "tags": [{"key": "a", "value": "1"}]}),
-    );
-    let observed = fixture.settle(&mut policy).await;
+async fn cluster_from_create_to_gone() {
+    let aws = Aws::simulated().await;
+    let ground = Ground::new(&aws).await;
+    let mut cluster = ground.cluster();
+    assert_eq!(cluster.reach().await, ["CreateCluster"], "the new role is waited for");
+    assert_eq!(cluster.arn(), format!("arn:aws:eks:eu-central-1:{}:cluster/prod", aws.session.account()));
+    let endpoint = cluster.status("endpoint");
+    assert!(endpoint.starts_with("https://"), "{endpoint}");
+    assert!(cluster.desired.status["certificateAuthority"]["data"].is_string());
+    assert!(cluster.desired.status["identity"]["oidc"]["issuer"].is_string());
+
+    let networks = json!({
+        "subnetIDs": ground.subnets, "securityGroupIDs": [ground.group],
+        "endpointPublicAccess": true, "endpointPrivateAccess": true, "publicAccessCIDRs": ["192.0.2.0/24"],
+    });
+    let changed = cluster.change("resourcesVPCConfig", networks).await;
+    assert_eq!(changed, ["UpdateClusterConfig", "UpdateClusterConfig"], "endpoints, then networks");
+    let updates = ["UpdateClusterConfig"];
+    assert_eq!(cluster.change("logging", json!({"clusterLogging": []})).await, updates);
+    assert_eq!(cluster.change("accessConfig", json!({"authenticationMode": "API"})).await, updates);
+    assert_eq!(cluster.change("upgradePolicy", json!({"supportType": "STANDARD"})).await, updates);
+    assert_eq!(cluster.change("deletionProtection", true.into()).await, updates);
     assert_eq!(
-        observed.status["ackResourceMetadata"]["arn"],
-        json!("arn:aws:iam::111122223333:policy/team/read")
+        cluster.change("version", "1.35".into()).await,
+        ["UpdateClusterVersion", "UpdateClusterVersion"],
+        "one minor version at a time"
     );
-    assert_eq!(observed.tags["fleetwright.dev/fleet"], "test");
-    for action in ["s3:A", "s3:B", "s3:C", "s3:D", "s3:E", "s3:F"] {
-        policy.spec["policyDocument"] = json!(document(action));
-        let observed = fixture.settle(&mut policy).await;
-        assert!(observed.spec["policyDocument"].as_str().unwrap().contains(action));
-    }
-    policy.spec["tags"] = json!([]);
-    let observed = fixture.settle(&mut policy).await;
-    assert!(!observed.tags.contains_key("a"));
-    fixture.remove(&policy).await;
+    assert_eq!(cluster.change("tags", json!({"stage": "x"})).await, ["TagResource", "UntagResource"]);
+
+    let observed = cluster.observe().await.unwrap();
+    assert_eq!(observed.spec["version"], "1.35");
+    let steps = cluster.manager.teardown(&cluster.desired, &observed);
+    let error = cluster.perform(&steps).await.unwrap_err();
+    assert!(error.message.contains("deletion protection"), "{error}");
+    cluster.desired.spec["deletionProtection"] = false.into();
+    assert_eq!(cluster.remove().await, ["UpdateClusterConfig", "DeleteCluster"]);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_role_follows_its_spec_to_the_end() {
-    let fixture = Fixture::new();
-    let mut policy = desired(
-        "iam.services.k8s.aws",
-        "Policy",
-        json!({"name": "read", "policyDocument": document("s3:GetObject")}),
-    );
-    fixture.settle(&mut policy).await;
-    let mut role = desired(
-        "iam.services.k8s.aws",
-        "Role",
-        json!({
-            "name": "cluster", "assumeRolePolicyDocument": trust("eks.amazonaws.com"), "description": "",
-            "policies": ["arn:aws:iam::111122223333:policy/read"],
-            "inlinePolicies": {"logs": document("logs:PutLogEvents")},
-            "tags": [{"key": "team", "value": "edge"}],
-        }),
-    );
-    let observed = fixture.settle(&mut role).await;
+async fn changes_of_many_groups_become_one_update_after_the_other() {
+    let aws = Aws::simulated().await;
+    let ground = Ground::new(&aws).await;
+    let mut cluster = ground.running().await;
+    cluster.desired.spec["logging"]["clusterLogging"][0]["types"] = json!(["api", "audit"]);
+    cluster.desired.spec["accessConfig"]["authenticationMode"] = "API".into();
+    cluster.desired.spec["version"] = "1.34".into();
+
+    let observed = cluster.observe().await.unwrap();
+    let steps = cluster.steps(Some(&observed));
+    assert_eq!(steps.len(), 1, "{steps:?}");
+    cluster.perform(&steps).await.unwrap();
+    let running = cluster.observe().await.unwrap();
+    assert_eq!(cluster.steps(Some(&running)), [], "EKS works on one update at a time");
+    let Readiness::InProgress { message, .. } = cluster.readiness(&running) else { panic!("no update") };
+    assert!(message.contains("LoggingUpdate"), "{message}");
+
+    // Who does not look, or lost the update's id, is told to wait.
+    let error = cluster.perform(&cluster.manager.diff(&cluster.desired, Some(&observed)).unwrap()).await;
+    assert_eq!(error.unwrap_err().class, ErrorClass::InUse);
+    cluster.desired.status["manager"] = Value::Null;
+    let found = cluster.observe().await.unwrap();
+    assert_eq!(cluster.steps(Some(&found)), []);
+    assert_eq!(found.status["manager"]["lastUpdate"]["type"], "LoggingUpdate");
+
+    assert_eq!(cluster.reach().await, ["UpdateClusterConfig", "UpdateClusterVersion"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_failed_update_is_told_and_not_sent_again() {
+    let aws = Aws::simulated().await;
+    let ground = Ground::new(&aws).await;
+    let mut cluster = ground.running().await;
+    aws.simulator().add_fault(fail("UpdateClusterVersion", "InsufficientFreeAddresses"));
+    cluster.desired.spec["version"] = "1.34".into();
+    let (made, message) = cluster.reach_failure().await;
+    assert_eq!(made, ["UpdateClusterVersion"]);
+    assert!(message.contains("InsufficientFreeAddresses: there is no room left"), "{message}");
+
+    for _ in 0..3 {
+        let (made, _) = cluster.reach_failure().await;
+        assert_eq!(made, [""; 0], "nothing has changed that could help");
+        aws.wait().await;
+    }
+    // Something else may be tried, and a new commit tries the same again.
+    assert_eq!(cluster.change("version", "1.33".into()).await, [""; 0]);
+    cluster.desired.spec["version"] = "1.34".into();
+    let (made, _) = cluster.reach_failure().await;
+    assert_eq!(made, [""; 0]);
+    cluster.desired.annotations.insert("fleetwright.dev/revision".into(), "f".repeat(40));
+    assert_eq!(cluster.reach().await, ["UpdateClusterVersion"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_role_that_eks_cannot_assume_makes_no_cluster() {
+    let aws = Aws::simulated().await;
+    let ground = Ground::new(&aws).await;
+    let wrong = role(&aws, "wrong", "ec2.amazonaws.com").await;
+    let missing = wrong.replace("role/wrong", "role/missing");
+    for role in [wrong, missing] {
+        let mut cluster = ground.cluster();
+        cluster.desired.spec["roleARN"] = json!(role);
+        let steps = cluster.steps(None);
+        for _ in 0..3 {
+            let error = cluster.perform(&steps).await.unwrap_err();
+            // A role made a moment ago looks just the same: how long to hope is the controller's business.
+            assert_eq!(error.class, ErrorClass::Propagating, "{error}");
+            assert!(error.message.contains(&role), "{error}");
+            aws.wait().await;
+        }
+        assert_eq!(cluster.observe().await, None);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cluster_that_does_not_come_up_says_why_and_can_go() {
+    let aws = Aws::simulated().await;
+    let ground = Ground::new(&aws).await;
+    role_is_seen(&aws).await;
+    aws.simulator().add_fault(fail("CreateCluster", "Ec2SubnetNotFound"));
+    let mut cluster = ground.cluster();
+    let (made, message) = cluster.reach_failure().await;
+    assert_eq!(made, ["CreateCluster"]);
+    assert!(message.contains("FAILED: Ec2SubnetNotFound: there is no room left"), "{message}");
+    assert_eq!(cluster.remove().await, ["DeleteCluster"]);
+    assert_eq!(cluster.reach().await, ["CreateCluster"], "the name is free again");
+}
+
+#[tokio::test(start_paused = true)]
+async fn nodegroup_from_create_to_gone() {
+    let aws = Aws::simulated().await;
+    let ground = Ground::new(&aws).await;
+    let mut cluster = ground.running().await;
+    let nodes = role(&aws, "nodes", "ec2.amazonaws.com").await;
+    let mut group = ground.node_group(&nodes);
+    assert_eq!(group.reach().await, ["CreateNodegroup"]);
+    assert_eq!(group.desired.status["desiredSize"], 2);
+    assert!(group.desired.status["resources"]["autoScalingGroups"][0]["name"].is_string());
+
+    group.desired.spec["labels"] = json!({"pool": "spot"});
+    group.desired.spec["taints"] = json!([]);
+    assert_eq!(group.change("updateConfig", json!({"maxUnavailable": 2})).await, ["UpdateNodegroupConfig"]);
+    let observed = group.observe().await.unwrap();
+    assert_eq!((&observed.spec["labels"], &observed.spec["taints"]), (&json!({"pool": "spot"}), &json!([])));
+    // The size between the bounds is the autoscaler's.
+    let sizes = |min: u32, max: u32, size: u32| json!({"minSize": min, "maxSize": max, "desiredSize": size});
+    assert_eq!(group.change("scalingConfig", sizes(1, 3, 3)).await, [""; 0]);
+    assert_eq!(group.change("scalingConfig", sizes(3, 5, 3)).await, ["UpdateNodegroupConfig"]);
+    assert_eq!(group.desired.status["desiredSize"], 3);
+    assert_eq!(group.change("tags", json!({"stage": "x"})).await, ["TagResource"]);
+
+    // Nodes never run ahead of their control plane.
+    group.desired.spec["version"] = "1.34".into();
+    let observed = group.observe().await.unwrap();
+    let error = group.perform(&group.steps(Some(&observed))).await.unwrap_err();
+    assert!(matches!(error.class, ErrorClass::Waiting(_)), "{error}");
+    cluster.change("version", "1.34".into()).await;
+    assert_eq!(group.reach().await, ["UpdateNodegroupVersion"]);
+    assert!(group.observe().await.unwrap().spec["releaseVersion"].as_str().unwrap().starts_with("1.34"));
+
+    let observed = cluster.observe().await.unwrap();
+    let steps = cluster.manager.teardown(&cluster.desired, &observed);
+    assert_eq!(cluster.perform(&steps).await.unwrap_err().class, ErrorClass::InUse, "the nodes are there");
+    assert_eq!(group.remove().await, ["DeleteNodegroup"]);
+    assert_eq!(cluster.remove().await, ["DeleteCluster"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_node_group_that_fails_says_why() {
+    let aws = Aws::simulated().await;
+    let ground = Ground::new(&aws).await;
+    ground.running().await;
+    let nodes = role(&aws, "nodes", "ec2.amazonaws.com").await;
+    role_is_seen(&aws).await;
+    aws.simulator().add_fault(fail("CreateNodegroup", "NodeCreationFailure"));
+    let mut group = ground.node_group(&nodes);
+    let (made, message) = group.reach_failure().await;
+    assert_eq!(made, ["CreateNodegroup"]);
+    assert!(message.contains("CREATE_FAILED: NodeCreationFailure: there is no room left"), "{message}");
+    assert_eq!(group.remove().await, ["DeleteNodegroup"]);
+    assert_eq!(group.reach().await, ["CreateNodegroup"]);
+
+    aws.simulator().add_fault(fail("UpdateNodegroupConfig", "PodEvictionFailure"));
+    group.desired.spec["labels"] = json!({"pool": "other"});
+    let (made, message) = group.reach_failure().await;
+    assert_eq!(made, ["UpdateNodegroupConfig"]);
+    assert!(message.contains("PodEvictionFailure"), "{message}");
+    assert_eq!(group.change("labels", json!({"pool": "general"})).await, [""; 0], "back as it was");
+}
+
+#[tokio::test(start_paused = true)]
+async fn addon_from_create_to_gone() {
+    let aws = Aws::simulated().await;
+    let ground = Ground::new(&aws).await;
+    let mut cluster = ground.running().await;
+    let pods = role(&aws, "pods", "pods.eks.amazonaws.com").await;
+    let spec = json!({
+        "clusterName": "prod", "name": "vpc-cni", "addonVersion": "v1.19.6-eksbuild.7", "resolveConflicts": "PRESERVE",
+        "configurationValues": "env:\n  ENABLE_PREFIX_DELEGATION: 'true'\n",
+    });
+    let mut addon = aws.resource("Addon", "vpc-cni", spec);
+    assert_eq!(addon.reach().await, ["CreateAddon"]);
+    let same = r#"{"env": {"ENABLE_PREFIX_DELEGATION": "true"}}"#;
+    assert_eq!(addon.change("configurationValues", same.into()).await, [""; 0], "the same in JSON");
+    let other = r#"{"env": {"ENABLE_PREFIX_DELEGATION": "false"}}"#;
+    assert_eq!(addon.change("configurationValues", other.into()).await, ["UpdateAddon"]);
+    assert_eq!(addon.change("addonVersion", "v1.20.4-eksbuild.1".into()).await, ["UpdateAddon"]);
+    let association = json!([{"serviceAccount": "aws-node", "roleARN": pods}]);
+    assert_eq!(addon.change("podIdentityAssociations", association.clone()).await, ["UpdateAddon"]);
+    assert_eq!(addon.observe().await.unwrap().spec["podIdentityAssociations"], association);
+    assert_eq!(addon.change("podIdentityAssociations", json!([])).await, ["UpdateAddon"]);
+    assert_eq!(addon.change("tags", json!({"stage": "x"})).await, ["TagResource"]);
+
+    aws.simulator().add_fault(fail("UpdateAddon", "ConfigurationConflict"));
+    addon.desired.spec["configurationValues"] = same.into();
+    let (made, message) = addon.reach_failure().await;
+    assert_eq!(made, ["UpdateAddon"]);
+    assert!(message.contains("ConfigurationConflict"), "{message}");
+    assert_eq!(addon.change("resolveConflicts", "OVERWRITE".into()).await, ["UpdateAddon"], "another try");
+
+    assert_eq!(addon.remove().await, ["DeleteAddon"]);
+    cluster.remove().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn access_entry_from_create_to_gone() {
+    let aws = Aws::simulated().await;
+    let ground = Ground::new(&aws).await;
+    let mut cluster = ground.running().await;
+    let ops = role(&aws, "ops", "ec2.amazonaws.com").await;
+    let policy = |name: &str, namespaces: &[&str]| {
+        let scope = if namespaces.is_empty() {
+            json!({"type": "cluster"})
+        } else {
+            json!({"type": "namespace", "namespaces": namespaces})
+        };
+        json!({"policyARN": format!("arn:aws:eks::aws:cluster-access-policy/{name}"), "accessScope": scope})
+    };
+    let spec = json!({
+        "clusterName": "prod", "principalARN": ops, "type": "STANDARD", "kubernetesGroups": ["viewers", "ops"],
+        "accessPolicies": [policy("AmazonEKSViewPolicy", &[])],
+    });
+    let mut entry = aws.resource("AccessEntry", "ops", spec);
+    assert_eq!(entry.reach().await, ["CreateAccessEntry", "AssociateAccessPolicy"]);
+    let edit = json!([policy("AmazonEKSEditPolicy", &["b", "a"])]);
     assert_eq!(
-        observed.status["ackResourceMetadata"]["arn"],
-        json!("arn:aws:iam::111122223333:role/cluster")
+        entry.change("accessPolicies", edit).await,
+        ["AssociateAccessPolicy", "DisassociateAccessPolicy"]
     );
-    role.spec["assumeRolePolicyDocument"] = json!(trust("ec2.amazonaws.com"));
-    role.spec["inlinePolicies"] = json!({"more": document("logs:CreateLogGroup")});
-    role.spec["maxSessionDuration"] = json!(7200);
-    role.spec["policies"] = json!([]);
-    role.spec["tags"] = json!([{"key": "team", "value": "core"}]);
-    let observed = fixture.settle(&mut role).await;
-    assert_eq!(observed.spec["policies"], json!([]));
-    assert_eq!(observed.tags["team"], "core");
-    fixture.remove(&role).await;
-    fixture.remove(&policy).await;
+    let narrower = json!([policy("AmazonEKSEditPolicy", &["a"])]);
+    assert_eq!(entry.change("accessPolicies", narrower).await, ["AssociateAccessPolicy"]);
+    assert_eq!(entry.change("kubernetesGroups", json!(["ops"])).await, ["UpdateAccessEntry"]);
+    assert_eq!(entry.change("tags", json!({"stage": "x"})).await, ["TagResource"]);
+    assert_eq!(entry.change("accessPolicies", json!([])).await, ["DisassociateAccessPolicy"]);
+    assert_eq!(entry.remove().await, ["DeleteAccessEntry"]);
+    cluster.remove().await;
+    assert_eq!(entry.observe().await, None, "nor is it anywhere without its cluster");
+}
+
+#[tokio::test(start_paused = true)]
+async fn pod_identity_association_from_create_to_gone() {
+    let aws = Aws::simulated().await;
+    let ground = Ground::new(&aws).await;
+    let mut cluster = ground.running().await;
+    let first = role(&aws, "first", "pods.eks.amazonaws.com").await;
+    let second = role(&aws, "second", "pods.eks.amazonaws.com").await;
+    let spec = json!({
+        "clusterName": "prod", "namespace": "apps", "serviceAccount": "shop", "roleARN": first,
+        "tags": {"team": "edge"},
+    });
+    let mut association = aws.resource("PodIdentityAssociation", "shop", spec);
+    assert_eq!(association.reach().await, ["CreatePodIdentityAssociation"]);
+    let id = association.status("associationID");
+    assert_eq!(association.change("roleARN", json!(second)).await, ["UpdatePodIdentityAssociation"]);
+    assert_eq!(association.change("disableSessionTags", true.into()).await, ["UpdatePodIdentityAssociation"]);
+    assert_eq!(association.change("tags", json!({"team": "core"})).await, ["TagResource"]);
+
+    association.desired.status = Value::Null;
+    assert_eq!(association.reach().await, [""; 0], "found by its service account");
+    assert_eq!(association.status("associationID"), id);
+    assert_eq!(association.remove().await, ["DeletePodIdentityAssociation"]);
+
+    association.desired.spec["roleARN"] = json!(second.replace("role/second", "role/missing"));
+    let error = association.perform(&association.steps(None)).await.unwrap_err();
+    assert_eq!(error.class, ErrorClass::Propagating, "{error}");
+    cluster.remove().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_repeated_create_call_with_its_token_makes_one_of_each() {
+    let aws = Aws::simulated().await;
+    let ground = Ground::new(&aws).await;
+    let pods = role(&aws, "pods", "pods.eks.amazonaws.com").await;
+    let nodes = role(&aws, "nodes", "ec2.amazonaws.com").await;
+    let ops = role(&aws, "ops", "ec2.amazonaws.com").await;
+    role_is_seen(&aws).await;
+    let addon = json!({"clusterName": "prod", "name": "coredns"});
+    let association =
+        json!({"clusterName": "prod", "namespace": "apps", "serviceAccount": "shop", "roleARN": pods});
+    let entry = json!({"clusterName": "prod", "principalARN": ops});
+    for mut resource in [
+        ground.cluster(),
+        ground.node_group(&nodes),
+        aws.resource("Addon", "coredns", addon),
+        aws.resource("PodIdentityAssociation", "shop", association),
+        aws.resource("AccessEntry", "ops", entry),
+    ] {
+        let steps = resource.steps(None);
+        resource.perform(&steps).await.unwrap();
+        resource.perform(&steps).await.unwrap_or_else(|error| panic!("{}: {error}", resource.desired.key));
+        assert_eq!(resource.reach().await, [""; 0]);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_quiet_cluster_costs_one_read() {
+    let aws = Aws::simulated().await;
+    let mut cluster = Ground::new(&aws).await.running().await;
+    let before = aws.simulator().calls().len();
+    cluster.reach().await;
+    let calls: Vec<String> =
+        aws.simulator().calls()[before..].iter().map(|call| call.operation.clone()).collect();
+    assert_eq!(calls, ["DescribeCluster"]);
 }
 
 /// What lives in a cluster is absent without it, and its creation waits for it by name.
 #[tokio::test(start_paused = true)]
 async fn what_lives_in_a_missing_cluster_waits_for_it() {
-    let fixture = Fixture::new();
+    let aws = Aws::simulated().await;
+    let arn = |name: &str| format!("arn:aws:iam::{}:role/{name}", aws.session.account());
     let cases = [
         ("Addon", json!({"clusterName": "prod", "name": "coredns"})),
         (
             "Nodegroup",
-            json!({"clusterName": "prod", "name": "workers", "nodeRole": "arn:aws:iam::111122223333:role/n", "subnets": ["subnet-1"]}),
+            json!({"clusterName": "prod", "name": "workers", "nodeRole": arn("n"), "subnets": ["subnet-1"]}),
         ),
-        ("AccessEntry", json!({"clusterName": "prod", "principalARN": "arn:aws:iam::111122223333:role/ops"})),
+        ("AccessEntry", json!({"clusterName": "prod", "principalARN": arn("ops")})),
         (
             "PodIdentityAssociation",
-            json!({"clusterName": "prod", "namespace": "a", "serviceAccount": "b", "roleARN": "arn:aws:iam::111122223333:role/p"}),
+            json!({"clusterName": "prod", "namespace": "a", "serviceAccount": "b", "roleARN": arn("p")}),
         ),
     ];
     for (kind, spec) in cases {
-        let child = desired("eks.services.k8s.aws", kind, spec);
-        let manager = manager(&child);
-        assert_eq!(manager.observe(&fixture.session, &child).await.unwrap(), None, "{kind}");
-        let steps = manager.diff(&child, None).unwrap();
+        let mut child = aws.resource(kind, "demo", spec);
+        assert_eq!(child.observe().await, None, "{kind}");
+        let steps = child.steps(None);
         assert_eq!(steps[0].operation, Operation::Create);
-        let error = manager
-            .perform(&fixture.session, &child, &steps[0], "token-0123456789-0123456789-012345")
-            .await
-            .unwrap_err();
+        let error = child.perform(&steps).await.unwrap_err();
         assert!(
             matches!(&error.class, ErrorClass::Waiting(dependency) if dependency.name == "prod"),
             "{kind}: {error:?}"

@@ -214,7 +214,8 @@ impl Manager for AddonManager {
         // A failed or degraded add-on is mended by an update.
         let open = matches!(state(observed), "ACTIVE" | "DEGRADED" | "UPDATE_FAILED" | "CREATE_FAILED");
         if open && update::in_flight(observed).is_none() {
-            steps.extend(change(desired, observed));
+            let next = change(desired, observed);
+            steps.extend(next.filter(|step| !update::has_failed(desired, observed, step)));
         }
         Ok(steps)
     }
@@ -248,7 +249,7 @@ impl Manager for AddonManager {
     ) -> Result<Value, AwsError> {
         match perform(aws, step, token).await {
             Err(error) => Err(settled(aws, desired, step, error).await),
-            answer => answer,
+            Ok(answer) => Ok(update::caused(answer, desired, step)),
         }
     }
 }

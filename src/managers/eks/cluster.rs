@@ -132,7 +132,8 @@ impl Manager for ClusterManager {
         immutable(desired, observed, &IMMUTABLE)?;
         let mut steps = tag_steps(desired, observed);
         if state(observed) == "ACTIVE" && update::in_flight(observed).is_none() {
-            steps.extend(changes::first(desired, observed)?);
+            let next = changes::first(desired, observed)?;
+            steps.extend(next.filter(|step| !update::has_failed(desired, observed, step)));
         }
         Ok(steps)
     }
@@ -187,11 +188,12 @@ impl Manager for ClusterManager {
     async fn perform(
         &self,
         aws: &Session,
-        _desired: &Desired,
+        desired: &Desired,
         step: &Step,
         token: &str,
     ) -> Result<Value, AwsError> {
-        perform(aws, step, token).await.map_err(|error| classified(step, error))
+        let answer = perform(aws, step, token).await.map_err(|error| classified(step, error))?;
+        Ok(update::caused(answer, desired, step))
     }
 }
 

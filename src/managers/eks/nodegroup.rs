@@ -347,7 +347,8 @@ impl Manager for NodegroupManager {
         immutable(desired, observed, &IMMUTABLE)?;
         let mut steps = tag_steps(desired, observed);
         if state(observed) == "ACTIVE" && update::in_flight(observed).is_none() {
-            steps.extend(next_update(desired, observed)?);
+            let next = next_update(desired, observed)?;
+            steps.extend(next.filter(|step| !update::has_failed(desired, observed, step)));
         }
         Ok(steps)
     }
@@ -391,7 +392,7 @@ impl Manager for NodegroupManager {
     ) -> Result<Value, AwsError> {
         match perform(aws, step, token).await {
             Err(error) => Err(settled(aws, desired, step, error).await),
-            answer => answer,
+            Ok(answer) => Ok(update::caused(answer, desired, step)),
         }
     }
 }

@@ -1,17 +1,23 @@
 //! Following an asynchronous update of EKS by its id.
 //!
 //! Right after the call a cluster can still read ACTIVE, and after a failed update it reads ACTIVE again:
-//! only the update itself says what became of it. What is known of the last one is kept in the status.
+//! only the update itself says what became of it. What is known of the last one is kept in the status, with
+//! what it was for: an update that failed is not sent again until Git says something else.
 
 use aws_sdk_eks::types::{ErrorDetail, Update, UpdateStatus};
 use serde_json::{Value, json};
 
-use super::super::Observed;
 use super::super::fields::{EXTENSION, compact, list, text, timestamp};
-use crate::aws::{AwsError, Session};
+use super::super::{Desired, Observed};
+use crate::api::names;
+use crate::aws::{AwsError, Session, token};
+use crate::plan::Step;
 
 /// Name in the status extension.
 pub(super) const MEMORY: &str = "lastUpdate";
+
+/// Name of what the update is for, within it.
+const CAUSE: &str = "cause";
 
 /// Updates that are looked through for the one in flight when its id was lost.
 const SEARCHED: usize = 50;
@@ -47,6 +53,28 @@ pub(super) fn output(update: Option<&Update>) -> Value {
     update.map_or(Value::Null, |update| json!({EXTENSION: {MEMORY: record(update)}}))
 }
 
+/// Adds to the answer of a step that started an update what the update is for.
+pub(super) fn caused(mut output: Value, desired: &Desired, step: &Step) -> Value {
+    if let Some(record) = output.pointer_mut(&format!("/{EXTENSION}/{MEMORY}")) {
+        record[CAUSE] = json!(cause(desired, step));
+    }
+    output
+}
+
+/// The same for the same change of the same commit.
+fn cause(desired: &Desired, step: &Step) -> String {
+    let revision = desired.annotation(names::ANNOTATION_REVISION).unwrap_or_default();
+    format!("{} {revision}", token::of_step(&desired.fleet, desired.incarnation, step))
+}
+
+/// Whether EKS has tried just this and given up: only another change, or another commit, tries again.
+pub(super) fn has_failed(desired: &Desired, observed: &Observed, step: &Step) -> bool {
+    last(observed).is_some_and(|update| {
+        matches!(text(update, "/status"), Some("Failed" | "Cancelled"))
+            && text(update, &format!("/{CAUSE}")).is_some_and(|known| known == cause(desired, step))
+    })
+}
+
 /// The last known update, read again where it may have moved; `busy` says that EKS is at work on one.
 pub(super) async fn follow(
     aws: &Session,
@@ -57,7 +85,12 @@ pub(super) async fn follow(
     let known = status.pointer(&format!("/{EXTENSION}/{MEMORY}"));
     let last = match known {
         Some(known) if !is_final(known) => match text(known, "/id") {
-            Some(id) => describe(aws, target, id).await?,
+            Some(id) => describe(aws, target, id).await?.map(|mut update| {
+                if let Some(cause) = known.get(CAUSE) {
+                    update[CAUSE] = cause.clone();
+                }
+                update
+            }),
             None => None,
         },
         known => known.cloned(),

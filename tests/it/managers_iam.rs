@@ -1,0 +1,101 @@
+//! The IAM managers over the wire. The lives are functions of the AWS that they are lived in, as those of EC2.
+
+use fleetwright::aws::ErrorClass;
+use serde_json::{Value, json};
+
+use crate::wire::Aws;
+
+/// A policy document that allows one action.
+pub fn document(action: &str) -> String {
+    json!({"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": [action], "Resource": "*"}]})
+        .to_string()
+}
+
+/// A trust policy for one service.
+pub fn trust(service: &str) -> String {
+    json!({"Version": "2012-10-17", "Statement": [
+        {"Effect": "Allow", "Principal": {"Service": service}, "Action": ["sts:AssumeRole", "sts:TagSession"]},
+    ]})
+    .to_string()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_policy_lives_through_more_documents_than_iam_keeps() {
+    policy_life(&Aws::simulated().await).await;
+}
+
+pub async fn policy_life(aws: &Aws) {
+    let spec = json!({
+        "name": "listing", "path": "/team/", "policyDocument": document("s3:GetObject"),
+        "tags": [{"key": "a", "value": "1"}],
+    });
+    let mut policy = aws.resource("Policy", "listing", spec);
+    assert_eq!(policy.reach().await, ["CreatePolicy"]);
+    assert_eq!(policy.arn(), format!("arn:aws:iam::{}:policy/team/listing", aws.session.account()));
+    let mut made = Vec::new();
+    for action in ["s3:ListA", "s3:ListB", "s3:ListC", "s3:ListD", "s3:ListE"] {
+        made.extend(policy.change("policyDocument", json!(document(action))).await);
+        let observed = policy.observe().await.unwrap();
+        assert!(observed.spec["policyDocument"].as_str().unwrap().contains(action));
+    }
+    let versions = made.iter().filter(|call| *call == "CreatePolicyVersion").count();
+    assert_eq!((versions, made.iter().filter(|call| *call == "DeletePolicyVersion").count()), (5, 1));
+    assert_eq!(policy.change("tags", json!([])).await, ["UntagPolicy"]);
+    assert!(policy.remove().await.contains(&"DeletePolicy".to_owned()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_role_follows_its_spec_to_the_end() {
+    role_life(&Aws::simulated().await).await;
+}
+
+pub async fn role_life(aws: &Aws) {
+    let mut policy = aws.resource(
+        "Policy",
+        "reading",
+        json!({"name": "reading", "policyDocument": document("s3:GetObject")}),
+    );
+    policy.reach().await;
+    let spec = json!({
+        "name": "control-plane", "assumeRolePolicyDocument": trust("eks.amazonaws.com"), "description": "",
+        "policies": [policy.arn(), "arn:aws:iam::aws:policy/AmazonEKSClusterPolicy"],
+        "inlinePolicies": {"logs": document("logs:PutLogEvents")},
+        "tags": [{"key": "team", "value": "edge"}],
+    });
+    let mut role = aws.resource("Role", "control-plane", spec);
+    assert_eq!(role.reach().await, ["CreateRole", "AttachRolePolicy", "AttachRolePolicy", "PutRolePolicy"]);
+    assert_eq!(role.arn(), format!("arn:aws:iam::{}:role/control-plane", aws.session.account()));
+    let trusted = role.change("assumeRolePolicyDocument", json!(trust("ec2.amazonaws.com"))).await;
+    assert_eq!(trusted, ["UpdateAssumeRolePolicy"]);
+    let inline = role.change("inlinePolicies", json!({"more": document("logs:CreateLogGroup")})).await;
+    assert_eq!(inline, ["PutRolePolicy", "DeleteRolePolicy"]);
+    assert_eq!(role.change("maxSessionDuration", json!(7200)).await, ["UpdateRole"]);
+    assert_eq!(role.change("policies", json!([])).await, ["DetachRolePolicy", "DetachRolePolicy"]);
+    assert_eq!(role.change("tags", json!([{"key": "team", "value": "core"}])).await, ["TagRole"]);
+    let observed = role.observe().await.unwrap();
+    assert_eq!((&observed.spec["policies"], observed.tags["team"].as_str()), (&json!([]), "core"));
+    assert_eq!(role.remove().await, ["DeleteRolePolicy", "DeleteRole"]);
+    policy.remove().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_policy_in_use_is_in_use() {
+    let aws = Aws::simulated().await;
+    let mut policy = aws.resource(
+        "Policy",
+        "reading",
+        json!({"name": "reading", "policyDocument": document("s3:GetObject")}),
+    );
+    policy.reach().await;
+    let spec = json!({
+        "name": "reader", "assumeRolePolicyDocument": trust("ec2.amazonaws.com"), "policies": [policy.arn()],
+    });
+    let mut role = aws.resource("Role", "reader", spec);
+    role.reach().await;
+    let observed = policy.observe().await.unwrap();
+    let steps = policy.manager.teardown(&policy.desired, &observed);
+    assert_eq!(policy.perform(&steps).await.unwrap_err().class, ErrorClass::InUse);
+    role.remove().await;
+    policy.remove().await;
+    assert_eq!(policy.observe().await.map(|observed| observed.status), None::<Value>);
+}

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use crate::support::{World, corpus, is_ready};
+use crate::support::{World, aloud, corpus, is_ready};
 
 const DEFINITIONS: &str = "eks-cluster-mgmt/charts/kro/resource-groups/eks";
 
 fn definitions(world: &mut World) -> bool {
     let Some(corpus) = corpus() else {
-        eprintln!("NOT RUN: the corpus is not here, so the sample's definitions could not be tried");
+        aloud("sample DID NOT RUN: there is no corpus of manifests; set FLEETWRIGHT_CORPUS");
         return false;
     };
     for file in ["rg-vpc.yaml", "rg-eks-basic.yaml", "rg-eks.yaml"] {

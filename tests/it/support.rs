@@ -22,6 +22,12 @@ use tokio_util::sync::CancellationToken;
 /// How many times faster than the world the test's world runs.
 const SPEED: f64 = 300.0;
 
+/// Says what did not run: the harness shows what a passing test prints to nobody, but not what it writes here.
+pub fn aloud(text: impl std::fmt::Display) {
+    use std::io::Write as _;
+    let _ = writeln!(std::io::stderr(), "{text}");
+}
+
 /// The corpus of real manifests, when it is there.
 pub fn corpus() -> Option<PathBuf> {
     let beside = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../shared/corpus");

@@ -64,12 +64,6 @@ impl Aws {
         self.simulator.as_ref().unwrap()
     }
 
-    /// Names of the calls that changed something.
-    pub fn changes(&self) -> Vec<String> {
-        let calls = self.simulator().calls();
-        calls.into_iter().filter(|call| call.mutating).map(|call| call.operation).collect()
-    }
-
     /// A resource of a kind, by the kind's short name.
     pub fn resource(&self, kind: &str, name: &str, spec: Value) -> Resource<'_> {
         let manager = registry::all().into_iter().find(|manager| manager.kind().kind == kind).unwrap();

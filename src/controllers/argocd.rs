@@ -49,7 +49,8 @@ impl HandOver {
         let mut last: Option<Vec<Object>> = None;
         let mut wait = RETRY.0;
         loop {
-            let wanted = argocd::hand_over(&self.mirror.all(), self.fleet.as_str());
+            let objects: Vec<_> = argocd::kinds().iter().flat_map(|kind| self.mirror.of_kind(kind)).collect();
+            let wanted = argocd::hand_over(&objects, self.fleet.as_str());
             let retry = if last.as_ref() == Some(&wanted) {
                 None
             } else {

@@ -172,9 +172,13 @@ impl InstanceController {
         instance: &Object,
         wanted: &BTreeSet<ObjectKey>,
     ) -> Result<Option<guard::Held>, StoreError> {
-        let listing = self.store.list(&members_of(&instance.key())).await?;
-        let unwanted: Vec<Arc<Object>> =
-            listing.objects.into_iter().filter(|child| !wanted.contains(&child.key())).collect();
+        // The mirror may lag: what it does not show yet, its event brings back here.
+        let unwanted: Vec<Arc<Object>> = self
+            .mirror
+            .children(&instance.key())
+            .into_iter()
+            .filter(|child| !wanted.contains(&child.key()))
+            .collect();
         let removals = unwanted
             .iter()
             .filter(|child| !child.is_terminating())

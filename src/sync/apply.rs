@@ -203,6 +203,11 @@ impl Syncer {
     pub async fn tidy(&self) -> Result<(), StoreError> {
         let busy = self.busy.lock().await;
         let Some(in_force) = busy.as_ref() else { return Ok(()) };
+        let implicit = |namespace: &Arc<Object>| namespace.annotation(names::ANNOTATION_IMPLICIT).is_some();
+        let namespaces = self.mirror.of_kind(&GroupKind::new("", "Namespace"));
+        if self.state.borrow().in_use.is_empty() && !namespaces.iter().any(implicit) {
+            return Ok(());
+        }
         let objects = self.store.list(&Selector::all()).await?.objects;
         let mut writes = Vec::new();
         let mut in_use = BTreeMap::new();

@@ -3,9 +3,13 @@
 #[cfg(feature = "simulator")]
 mod demo;
 mod logs;
+mod output;
+mod render;
+mod repository;
 mod run;
 #[cfg(feature = "simulator")]
 mod simulate;
+mod validate;
 
 use std::process::ExitCode;
 
@@ -13,7 +17,7 @@ use clap::{Parser, Subcommand};
 
 /// GitOps for fleets of EKS clusters.
 #[derive(Debug, Parser)]
-#[command(name = "fleetwright", version)]
+#[command(name = "fleetwright", version, after_help = output::EXIT_CODES)]
 struct Arguments {
     #[command(subcommand)]
     command: Command,
@@ -23,6 +27,8 @@ struct Arguments {
 enum Command {
     /// Reconcile a fleet until told to stop.
     Run(run::Run),
+    Validate(validate::Validate),
+    Render(render::Render),
     /// Run the example fleet against a simulated AWS: no cloud account, no Kubernetes.
     #[cfg(feature = "simulator")]
     Demo(demo::Demo),
@@ -40,21 +46,20 @@ pub fn main() -> ExitCode {
     };
     let outcome = runtime.block_on(async {
         match arguments.command {
-            Command::Run(command) => command.run().await,
+            Command::Run(command) => command.run().await.map(|()| output::DONE),
+            Command::Validate(command) => command.run().await,
+            Command::Render(command) => command.run().await,
             #[cfg(feature = "simulator")]
-            Command::Demo(command) => command.run().await,
+            Command::Demo(command) => command.run().await.map(|()| output::DONE),
             #[cfg(feature = "simulator")]
-            Command::Simulate(command) => command.run().await,
+            Command::Simulate(command) => command.run().await.map(|()| output::DONE),
         }
     });
-    match outcome {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => fail(&error),
-    }
+    outcome.unwrap_or_else(|error| fail(&error))
 }
 
 #[expect(clippy::print_stderr, reason = "the command line is where errors are told")]
 fn fail(error: &anyhow::Error) -> ExitCode {
     eprintln!("error: {error:#}");
-    ExitCode::FAILURE
+    output::could_not()
 }

@@ -7,6 +7,7 @@
 
 mod check;
 mod classify;
+mod expand;
 mod files;
 mod ignore;
 mod kinds;
@@ -24,6 +25,7 @@ use self::classify::Candidate;
 use self::kinds::Kinds;
 
 pub use self::check::{Checked, check, check_with};
+pub use self::expand::{Expanded, Maker, expand};
 pub use self::ignore::IGNORE_FILE;
 pub use self::tree::{FileContent, Tree};
 

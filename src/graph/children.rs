@@ -91,6 +91,21 @@ pub(super) fn child(
     value: Value,
     place: Option<Place>,
 ) -> Result<Object, String> {
+    child_with_gaps(instance, node, value, place, &|_| false)
+}
+
+/// Makes a child of a template in which some texts stand for values that are not known yet: nothing is
+/// said against those.
+///
+/// # Errors
+/// As [`child`].
+pub(super) fn child_with_gaps(
+    instance: &Object,
+    node: &Node,
+    value: Value,
+    place: Option<Place>,
+    is_gap: &dyn Fn(&str) -> bool,
+) -> Result<Object, String> {
     let Value::Object(mut body) = value else { return Err("the template is no object".to_owned()) };
     let mut metadata = body.remove("metadata").unwrap_or_default();
     drop_nulls(&super::kinds::template_metadata(), &mut metadata);
@@ -106,14 +121,18 @@ pub(super) fn child(
     if let Value::Object(body) = body {
         object.body = body;
     }
-    core::settle_string_data(&mut object);
-    settle_body(node, &mut object)?;
+    if node.is_secret() {
+        settle_secret(&mut object, is_gap);
+    }
+    settle_body(node, &mut object, is_gap)?;
     if node.namespaced && object.metadata.namespace.is_empty() {
         object.metadata.namespace.clone_from(&instance.metadata.namespace);
     }
-    check_name("metadata.name", &object.metadata.name, 253)?;
+    let name =
+        |field: &str, name: &str, max| if is_gap(name) { Ok(()) } else { check_name(field, name, max) };
+    name("metadata.name", &object.metadata.name, 253)?;
     if !object.metadata.namespace.is_empty() {
-        check_name("metadata.namespace", &object.metadata.namespace, 63)?;
+        name("metadata.namespace", &object.metadata.namespace, 63)?;
     } else if node.kind.as_ref().is_some_and(|kind| kind.namespaced) {
         return Err("metadata.namespace is empty, and the instance has no namespace to give".to_owned());
     }
@@ -121,14 +140,38 @@ pub(super) fn child(
     Ok(object)
 }
 
+/// Moves `stringData` into `data`; what is not known yet has no Base64 form and moves as it is.
+fn settle_secret(object: &mut Object, is_gap: &dyn Fn(&str) -> bool) {
+    let mut gaps = Map::new();
+    if let Some(Value::Object(texts)) = object.body.get_mut("stringData") {
+        texts.retain(|key, value| {
+            let gap = value.as_str().is_some_and(is_gap);
+            if gap {
+                gaps.insert(key.clone(), value.take());
+            }
+            !gap
+        });
+    }
+    core::settle_string_data(object);
+    if gaps.is_empty() {
+        return;
+    }
+    match object.body.entry("data").or_insert_with(|| Value::Object(Map::new())) {
+        Value::Object(data) => data.extend(gaps),
+        data => *data = Value::Object(gaps),
+    }
+}
+
 /// Does to the body what an API server does on entry: unknown fields go, defaults come, the rest must be
 /// valid.
-fn settle_body(node: &Node, object: &mut Object) -> Result<(), String> {
+fn settle_body(node: &Node, object: &mut Object, is_gap: &dyn Fn(&str) -> bool) -> Result<(), String> {
     let Some(kind) = &node.kind else { return Ok(()) };
     let mut body = Value::Object(std::mem::take(&mut object.body));
     schema::prune(&kind.schema, &mut body);
     schema::apply_defaults(&kind.schema, &mut body);
-    let violations = schema::validate(&kind.schema, &body);
+    let mut violations = schema::validate(&kind.schema, &body);
+    violations
+        .retain(|violation| !body.pointer(&violation.pointer).and_then(Value::as_str).is_some_and(is_gap));
     if let Value::Object(body) = body {
         object.body = body;
     }

@@ -39,15 +39,7 @@ impl Graph {
     /// Computes what the instance wants, given the live objects. The instance's own `status` gives the
     /// values that status fields keep while they can't be computed.
     pub fn evaluate(&self, instance: &Object, live: &dyn Lookup) -> Evaluation {
-        let mut spec = instance.spec().clone();
-        if let Some(schema) = self.kind.schema.properties.get("spec") {
-            if spec.is_null() {
-                spec = Value::Object(Map::new());
-            }
-            drop_nulls(schema, &mut spec);
-            schema::apply_defaults(schema, &mut spec);
-        }
-        let schema_value = seen_instance(instance, spec);
+        let schema_value = self.schema_value(instance);
         let mut pass = Pass {
             graph: self,
             instance,
@@ -62,6 +54,19 @@ impl Graph {
             pass.results.push(result);
         }
         pass.finish()
+    }
+
+    /// The instance as `schema` in expressions: with the defaults of its kind, never with its status.
+    pub(super) fn schema_value(&self, instance: &Object) -> Value {
+        let mut spec = instance.spec().clone();
+        if let Some(schema) = self.kind.schema.properties.get("spec") {
+            if spec.is_null() {
+                spec = Value::Object(Map::new());
+            }
+            drop_nulls(schema, &mut spec);
+            schema::apply_defaults(schema, &mut spec);
+        }
+        seen_instance(instance, spec)
     }
 }
 
@@ -281,19 +286,7 @@ impl<'a> Pass<'a> {
                     return Err(self.unresolved(&Unresolved { expression, error }));
                 }
             };
-            let size = product.len().saturating_mul(items.len());
-            if size > MAX_COLLECTION {
-                let message = format!(
-                    "collection size of {size} is over the maximum collection size of {MAX_COLLECTION}"
-                );
-                return Err(Stop::new(NodeState::Failed, message));
-            }
-            product = product
-                .iter()
-                .flat_map(|outer| {
-                    items.iter().map(|item| [outer.as_slice(), std::slice::from_ref(item)].concat())
-                })
-                .collect();
+            product = widened(&product, &items).map_err(|message| Stop::new(NodeState::Failed, message))?;
         }
         Ok(product)
     }
@@ -471,7 +464,22 @@ fn stopped(mut result: NodeResult, stop: Stop) -> NodeResult {
     result
 }
 
-fn element_type(expression: &Expression) -> &crate::cel::Type {
+/// Each iteration so far once for each item of a further iterator.
+///
+/// # Errors
+/// When the collection becomes too large.
+pub(super) fn widened(product: &[Vec<Value>], items: &[Value]) -> Result<Vec<Vec<Value>>, String> {
+    let size = product.len().saturating_mul(items.len());
+    if size > MAX_COLLECTION {
+        return Err(format!(
+            "collection size of {size} is over the maximum collection size of {MAX_COLLECTION}"
+        ));
+    }
+    let with = |outer: &Vec<Value>, item: &Value| [outer.as_slice(), std::slice::from_ref(item)].concat();
+    Ok(product.iter().flat_map(|outer| items.iter().map(move |item| with(outer, item))).collect())
+}
+
+pub(super) fn element_type(expression: &Expression) -> &crate::cel::Type {
     match expression.output() {
         crate::cel::Type::List(element) => element,
         _ => &crate::cel::Type::Dyn,

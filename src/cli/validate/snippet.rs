@@ -1,0 +1,198 @@
+//! One finding for people: with the lines concerned on a terminal, in one line otherwise.
+//!
+//! A line that may hold a value of a Secret is shown without it.
+
+use std::fmt;
+
+use miette::{GraphicalReportHandler, LabeledSpan, NamedSource, SourceCode};
+
+use super::super::repository::Repository;
+use crate::diagnostic::{Diagnostic, Location, Severity};
+
+/// What stands in the place of a hidden value.
+const HIDDEN: &str = "<hidden>";
+
+pub(super) fn finding(finding: &Diagnostic, repository: &Repository, rich: bool) -> String {
+    if !rich {
+        return format!("{finding}\n");
+    }
+    let source = finding.location.as_ref().and_then(|location| Source::of(location, repository));
+    let report = Report { finding, source };
+    let mut text = String::new();
+    // A frame that can't be drawn must not hide the finding.
+    if GraphicalReportHandler::new().with_context_lines(1).render_report(&mut text, &report).is_err() {
+        return format!("{finding}\n");
+    }
+    text.push('\n');
+    text
+}
+
+/// A finding as the renderer wants it.
+#[derive(Debug)]
+struct Report<'a> {
+    finding: &'a Diagnostic,
+    source: Option<Source>,
+}
+
+impl fmt::Display for Report<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Without a snippet the place stands in the message.
+        if let (None, Some(location)) = (&self.source, &self.finding.location) {
+            write!(f, "{location}: ")?;
+        }
+        f.write_str(&self.finding.message)
+    }
+}
+
+impl std::error::Error for Report<'_> {}
+
+impl miette::Diagnostic for Report<'_> {
+    fn code(&self) -> Option<Box<dyn fmt::Display + '_>> {
+        Some(Box::new(self.finding.code))
+    }
+
+    fn severity(&self) -> Option<miette::Severity> {
+        Some(match self.finding.severity {
+            Severity::Error => miette::Severity::Error,
+            Severity::Warning => miette::Severity::Warning,
+            Severity::Note => miette::Severity::Advice,
+        })
+    }
+
+    fn help(&self) -> Option<Box<dyn fmt::Display + '_>> {
+        self.finding.help.as_ref().map(|help| Box::new(help) as Box<dyn fmt::Display>)
+    }
+
+    fn source_code(&self) -> Option<&dyn SourceCode> {
+        self.source.as_ref().map(|source| &source.text as &dyn SourceCode)
+    }
+
+    fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
+        let source = self.source.as_ref()?;
+        let label = LabeledSpan::new(Some("here".to_owned()), source.start, source.length);
+        Some(Box::new(std::iter::once(label)))
+    }
+}
+
+/// A file with the place of the finding in it.
+#[derive(Debug)]
+struct Source {
+    text: NamedSource<String>,
+    start: usize,
+    length: usize,
+}
+
+impl Source {
+    fn of(location: &Location, repository: &Repository) -> Option<Self> {
+        let original = repository.text(&location.file)?;
+        let text = without_secrets(original);
+        let line = usize::try_from(location.line).ok()?.checked_sub(1)?;
+        let column = usize::try_from(location.column.max(1)).ok()? - 1;
+        let before: usize = text.split_inclusive('\n').take(line).map(str::len).sum();
+        let content = text.split_inclusive('\n').nth(line).unwrap_or_default();
+        let start = content.char_indices().nth(column).map_or(content.trim_end().len(), |(at, _)| at);
+        let word = content.get(start..).unwrap_or_default();
+        let ends = |char: char| !char.is_alphanumeric() && !matches!(char, '_' | '-' | '.' | '/');
+        let length = word.find(ends).unwrap_or(word.len()).max(1);
+        let start = (before + start).min(text.len());
+        let length = length.min(text.len() - start);
+        Some(Self { text: NamedSource::new(&location.file, text), start, length })
+    }
+}
+
+/// The text with values of Secrets hidden, line by line and by nothing but indentation: the text may be
+/// broken YAML. Expressions stay, since their values are not here.
+fn without_secrets(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    let mut document = String::new();
+    for line in text.split_inclusive('\n') {
+        if line.starts_with("---") {
+            hide(&document, &mut shown);
+            document.clear();
+        }
+        document.push_str(line);
+    }
+    hide(&document, &mut shown);
+    shown
+}
+
+fn hide(document: &str, shown: &mut String) {
+    let kind = |line: &str| line.contains("kind") && line.contains("Secret");
+    if !document.lines().any(kind) {
+        shown.push_str(document);
+        return;
+    }
+    let mut inside: Option<usize> = None;
+    for line in document.split_inclusive('\n') {
+        let (content, ending) = line.strip_suffix('\n').map_or((line, ""), |content| (content, "\n"));
+        let trimmed = content.trim_start();
+        let indent = content.len() - trimmed.len();
+        if inside.is_some_and(|outer| !trimmed.is_empty() && indent <= outer && !trimmed.starts_with('#')) {
+            inside = None;
+        }
+        let opens = ["data", "stringData", "\"data\"", "\"stringData\""]
+            .iter()
+            .any(|key| trimmed.trim_start_matches("- ").starts_with(&format!("{key}:")));
+        // A document on one line, as in JSON, has no indentation to go by.
+        let flow = trimmed.contains("ata\":") || trimmed.contains("ata: {");
+        if inside.is_some() || flow {
+            let entry = content.split_once(": ").or_else(|| content.split_once(':'));
+            match entry.filter(|_| !flow && !trimmed.starts_with('-')) {
+                Some((_, value)) if is_expression(value) || value.trim().is_empty() => {
+                    shown.push_str(content);
+                }
+                Some((key, _)) => shown.push_str(&format!("{key}: {HIDDEN}")),
+                None => shown.push_str(&format!("{}{HIDDEN}", " ".repeat(indent))),
+            }
+        } else {
+            shown.push_str(content);
+        }
+        shown.push_str(ending);
+        if opens && inside.is_none() {
+            inside = Some(indent);
+        }
+    }
+}
+
+/// Whether a value is nothing but an expression.
+fn is_expression(value: &str) -> bool {
+    let value = value.trim().trim_matches(['"', '\'']);
+    value.starts_with("${") && value.ends_with('}') && value.matches("${").count() == 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_of_secrets_are_hidden_and_the_rest_stays() {
+        let text = "kind: ConfigMap\ndata:\n  a: open\n---\nkind: Secret\nstringData:\n  a: hidden-1\n  b: |\n    \
+            hidden-2\n  c: ${x.status.y}\ntype: Opaque\n";
+        insta::assert_snapshot!(without_secrets(text), @r"
+        kind: ConfigMap
+        data:
+          a: open
+        ---
+        kind: Secret
+        stringData:
+          a: <hidden>
+          b: <hidden>
+            <hidden>
+          c: ${x.status.y}
+        type: Opaque
+        ");
+    }
+
+    #[test]
+    fn a_secret_on_one_line_is_hidden_whole() {
+        for text in [
+            r#"{"apiVersion": "v1", "kind": "Secret", "data": {"a": "hidden-1"}}"#,
+            "{apiVersion: v1, kind: Secret, stringData: {a: hidden-1}}",
+            "kind: Secret\nstringData: {a: hidden-1}\n",
+            "kind: Secret\nstringData:\n  hidden-1\n",
+            "kind: Secret\nstringData:\n- a\n- hidden-1: hidden-1\n",
+        ] {
+            assert!(!without_secrets(text).contains("hidden-1"), "{}", without_secrets(text));
+        }
+    }
+}

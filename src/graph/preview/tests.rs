@@ -87,7 +87,21 @@ fn what_aws_gives_stays_an_expression_even_where_an_optional_would_hide_it() {
         ]),
         json!({"name": "blue"}),
     );
-    insta::assert_snapshot!(shown(&nodes), @"");
+    insta::assert_snapshot!(shown(&nodes), @r#"
+    vpc Certain 
+      blue {"spec":{"cidrBlocks":["10.0.0.0/16"]}}
+    plain Certain 
+      a {"data":{"value":"vpc ${vpc.status.vpcID} of blue"}}
+        /data/value = ${vpc.status.vpcID}: known once `vpc` exists
+    optional Certain 
+      b {"data":{"value":"${vpc.?status.?vpcID.orValue('none')}"}}
+        /data/value = ${vpc.?status.?vpcID.orValue('none')}: known once `vpc` exists
+    known Certain 
+      c {"data":{"value":"10.0.0.0/16"}}
+    chained Certain 
+      d {"data":{"value":"${plain.data.value}"}}
+        /data/value = ${plain.data.value}: known once `vpc` exists
+    "#);
 }
 
 #[test]
@@ -104,7 +118,7 @@ fn conditions_and_collections_are_told_as_far_as_they_go() {
             vpc("vpc", "vpc"),
             with(config("maybe", "m", "1"), "includeWhen", json!(["${vpc.status.isDefault == true}"])),
             config("after", "after", "${maybe.data.value}"),
-            with(config("each", "each-${name}", "1"), "forEach", json!([{"name": "${schema.spec.names}"}])),
+            with(config("many", "many-${name}", "1"), "forEach", json!([{"name": "${schema.spec.names}"}])),
             with(
                 config("open", "open-${cidr}", "1"),
                 "forEach",
@@ -158,7 +172,16 @@ fn what_is_open_in_an_instance_stays_open_below() {
         ]),
         instance,
     );
-    insta::assert_snapshot!(shown(&nodes), @"");
+    insta::assert_snapshot!(shown(&nodes), @r#"
+    direct Certain 
+      a {"data":{"value":"${schema.spec.vpc}"}}
+        /data/value = ${schema.spec.vpc}: `vpc` of the instance is ${vpc.status.vpcID}: known once `vpc` exists
+    size Certain 
+      b {"data":{"value":"${string(size(schema.spec.vpc))}"}}
+        /data/value = ${string(size(schema.spec.vpc))}: `vpc` of the instance is ${vpc.status.vpcID}: known once `vpc` exists
+    other Certain 
+      c {"data":{"value":"1"}}
+    "#);
 }
 
 #[test]

@@ -1,7 +1,11 @@
 //! The command line: one file per command, and the only place that prints.
 
+mod client;
 #[cfg(feature = "simulator")]
 mod demo;
+mod describe;
+mod export;
+mod get;
 mod logs;
 mod output;
 mod render;
@@ -9,7 +13,9 @@ mod repository;
 mod run;
 #[cfg(feature = "simulator")]
 mod simulate;
+mod table;
 mod validate;
+mod version;
 
 use std::process::ExitCode;
 
@@ -29,6 +35,10 @@ enum Command {
     Run(run::Run),
     Validate(validate::Validate),
     Render(render::Render),
+    Get(get::Get),
+    Describe(describe::Describe),
+    Export(export::Export),
+    Version(version::Version),
     /// Run the example fleet against a simulated AWS: no cloud account, no Kubernetes.
     #[cfg(feature = "simulator")]
     Demo(demo::Demo),
@@ -49,6 +59,10 @@ pub fn main() -> ExitCode {
             Command::Run(command) => command.run().await.map(|()| output::DONE),
             Command::Validate(command) => command.run().await,
             Command::Render(command) => command.run().await,
+            Command::Get(command) => command.run().await,
+            Command::Describe(command) => command.run().await,
+            Command::Export(command) => command.run().await,
+            Command::Version(command) => command.run(),
             #[cfg(feature = "simulator")]
             Command::Demo(command) => command.run().await.map(|()| output::DONE),
             #[cfg(feature = "simulator")]

@@ -38,7 +38,7 @@ use crate::store::mirror::Mirror;
 use crate::sync::{SyncSettings, SyncState, Syncer};
 use crate::web;
 
-pub use assemble::{AssembleError, assemble, clock};
+pub use assemble::{AssembleError, assemble, clock, store_file};
 
 /// Instances worked on at once: graph passes are computation, not waiting.
 const INSTANCE_WIDTH: usize = 8;

@@ -1,6 +1,6 @@
 //! From a configuration to the parts of a daemon: the store on disk, the source, AWS, the hub.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::aws::{BaseCredentials, SessionSettings, Sessions};
@@ -67,7 +67,7 @@ pub async fn assemble(
     let data = &config.data_directory;
     std::fs::create_dir_all(data)
         .map_err(|source| AssembleError::Data { path: data.display().to_string(), source })?;
-    let store = Embedded::open(&data.join(STORE_FILE), Options::new(clock.clone()))?;
+    let store = Embedded::open(&store_file(config), Options::new(clock.clone()))?;
     let (source, changes, poll) = source(config, data)?;
     let sessions = sessions.unwrap_or_else(|| Sessions::new(session_settings(config), clock.clone()));
     let hub = match &config.kubernetes {
@@ -103,6 +103,11 @@ pub async fn assemble(
         hub,
         export: config.export_directory.as_ref().map(Directory::new),
     })
+}
+
+/// The file of the embedded store.
+pub fn store_file(config: &Config) -> PathBuf {
+    config.data_directory.join(STORE_FILE)
 }
 
 /// The clock that a configuration asks for. It runs faster only against a loopback endpoint, which the

@@ -173,20 +173,22 @@ fn node(node: &Node, path: &str, depth: usize) -> Markup {
         @if !node.message.is_empty() && node.state != "Ready" && node.children.iter().all(|child| child.resource.is_none()) {
             p.under.said { (node.message) }
         }
-        @for child in &node.children { (self::child(child, &path, depth)) }
+        @let alone = node.children.len() == 1;
+        @for child in &node.children { (self::child(child, &path, depth, alone)) }
     }
 }
 
-fn child(child: &Child, path: &str, depth: usize) -> Markup {
+/// `alone`: the node's own badge says already how its only object stands.
+fn child(child: &Child, path: &str, depth: usize, alone: bool) -> Markup {
     let id = element_id("object-", &format!("{path}{}", child.key));
     html! {
         @match (child.child, child.exists, &child.resource) {
             (_, false, _) => p.child { span.quiet { (child.key.kind) " " (child.key.name) " is about to be made" } },
-            (ChildKind::Aws, _, Some(resource)) => (self::resource(resource, &id)),
+            (ChildKind::Aws, _, Some(resource)) => (self::resource(resource, &id, alone)),
             (ChildKind::Instance, _, _) => {
                 details.child id=(id) open[child.phase == Phase::Trouble && depth == 0] {
                     summary {
-                        span.name { (child.key.name) } (badge(child.phase))
+                        span.name { (child.key.name) } @if !alone { (badge(child.phase)) }
                         @if let Some(steps) = child.steps { (progress(steps.done, steps.total)) }
                     }
                     p.under { a href=(cluster_path(&child.key)) { "Page of " (child.key.kind) " " (child.key.name) } }
@@ -195,12 +197,12 @@ fn child(child: &Child, path: &str, depth: usize) -> Markup {
                     }
                 }
             },
-            _ => p.child { a href=(object_path(&child.key)) { (child.key.kind) " " (child.key.name) } " " (badge(child.phase)) },
+            _ => p.child { a href=(object_path(&child.key)) { (child.key.kind) " " (child.key.name) } @if !alone { " " (badge(child.phase)) } },
         }
     }
 }
 
-fn resource(resource: &ResourceView, id: &str) -> Markup {
+fn resource(resource: &ResourceView, id: &str, alone: bool) -> Markup {
     let fact = |name: &str, value: Option<&str>| {
         html! { @if let Some(value) = value { div { dt { (name) } dd.mono { (value) } } } }
     };
@@ -211,6 +213,7 @@ fn resource(resource: &ResourceView, id: &str) -> Markup {
                 @if let Some(id) = resource.id.as_ref().filter(|id| **id != resource.key.name) { span.mono.quiet { (id) } }
                 @match (&resource.aws_state, resource.phase) {
                     (Some(state), Phase::Progressing | Phase::Deleting) => (look_badge(Look::Of(resource.phase), state)),
+                    _ if alone => {},
                     _ => (badge(resource.phase)),
                 }
                 @if let Some(since) = resource.since { span.quiet { "since " (moment(since)) } }

@@ -95,7 +95,10 @@ fn tiles(fleet: &FleetView) -> Markup {
         }
         div.tile {
             span.label { "Accounts and Regions" }
-            span.value { (summary.accounts.len()) span.of { " in " (summary.regions.len()) @if summary.regions.len() == 1 { " Region" } @else { " Regions" } } }
+            span.value {
+                (summary.accounts.len())
+                span.of { (of(summary.accounts.len(), " account", " accounts")) " in " (of_many(summary.regions.len(), "Region", "Regions")) }
+            }
         }
         div.tile {
             span.label { "Revision in force" }
@@ -115,6 +118,14 @@ fn tiles(fleet: &FleetView) -> Markup {
             }
         }
     }
+}
+
+fn of(count: usize, one: &'static str, many: &'static str) -> &'static str {
+    if count == 1 { one } else { many }
+}
+
+fn of_many(count: usize, one: &'static str, many: &'static str) -> String {
+    format!("{count} {}", of(count, one, many))
 }
 
 fn cluster(row: &ClusterRow) -> Markup {

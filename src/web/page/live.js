@@ -41,7 +41,8 @@
     const open = new Map([...element.querySelectorAll("details[id]")].map((d) => [d.id, d.open]));
     const scrolled = [...element.querySelectorAll(".scroll, .picture")].map((s) => s.scrollLeft);
     const active = element.contains(document.activeElement) ? document.activeElement : null;
-    const focus = active && (active.id ? `#${CSS.escape(active.id)}` : active.getAttribute("href") && `a[href="${CSS.escape(active.getAttribute("href"))}"]`);
+    const link = active?.getAttribute("href");
+    const focus = active?.id ? `#${CSS.escape(active.id)}` : link ? `a[href="${CSS.escape(link)}"]` : null;
     const typed = document.getElementById("filter")?.value;
     element.innerHTML = html;
     for (const details of element.querySelectorAll("details[id]")) {
@@ -106,7 +107,7 @@
   document.addEventListener("input", (event) => { if (event.target.id === "filter") filter(); });
   // A link into a closed part opens what it points at.
   function reveal() {
-    const target = location.hash && document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    const target = location.hash ? document.getElementById(decodeURIComponent(location.hash.slice(1))) : null;
     const first = target?.querySelector(":scope > details");
     if (first) first.open = true;
   }

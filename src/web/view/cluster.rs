@@ -179,6 +179,8 @@ impl ClusterRow {
         match (self.phase, &self.trouble, &self.waits_for) {
             (Phase::Ready, _, _) => "ready".into(),
             (Phase::Suspended, _, _) => "its author has stopped it".into(),
+            // The same thing, named as people speak of it.
+            (Phase::Trouble, Some(trouble), Some(wait)) if wait.is_about(trouble) => wait.to_string(),
             (Phase::Trouble, Some(trouble), _) => trouble.clone(),
             (Phase::Deleting, _, Some(wait)) => wait.message.clone(),
             (_, _, Some(wait)) => format!("waits for {wait}"),

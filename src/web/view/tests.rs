@@ -1,1 +1,192 @@
-//! Tests.
+//! What the view says about the fixture, and about single cases.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::*;
+
+fn view() -> (Objects, FleetView) {
+    let objects = Objects::of(fixture::objects());
+    let view = FleetView::of(&objects, &fixture::sync(), fixture::now());
+    (objects, view)
+}
+
+fn row<'a>(view: &'a FleetView, name: &str) -> &'a ClusterRow {
+    view.clusters.iter().find(|row| row.key.name == name).unwrap()
+}
+
+#[test]
+fn the_fleet_in_short() {
+    let (_, view) = view();
+    let lines: Vec<String> = view
+        .clusters
+        .iter()
+        .map(|row| {
+            format!(
+                "{} {} {}/{} {} {} | {}",
+                row.key.name,
+                row.phase.name(),
+                row.steps.done,
+                row.steps.total,
+                row.kubernetes_version.as_deref().unwrap_or("-"),
+                row.revision.as_deref().unwrap_or("-"),
+                row.sentence()
+            )
+        })
+        .collect();
+    insta::assert_snapshot!(lines.join("\n"), @r#"
+    checkout ready 11/11 1.33 4f1c9a7 | ready
+    ledger trouble 0/2 - 4f1c9a7 | Role ledger-cluster: CreateRole failed: AccessDenied: User: arn:aws:sts::111122223333:assumed-role/fleetwright/fleetwright-4f1c9a7 is not authorized to perform: iam:CreateRole (request 7c1f6f0e-6a44-4d5e-9f0a-2f7f3f0b1f11)
+    payments progressing 7/11 1.34 4f1c9a7 | waits for Cluster payments: cluster is CREATING
+    "#);
+    insta::assert_json_snapshot!(view.summary, @r#"
+    {
+      "clusters": {
+        "deleting": 0,
+        "progressing": 1,
+        "ready": 1,
+        "suspended": 0,
+        "trouble": 1
+      },
+      "resources": 20,
+      "resourcesReady": 18,
+      "resourcesInTrouble": 1,
+      "objects": 27,
+      "accounts": [
+        "111122223333"
+      ],
+      "regions": [
+        "eu-central-1"
+      ]
+    }
+    "#);
+    assert_eq!(view.resources.len(), 1, "only what stands in Git by itself");
+    assert_eq!((view.sync.errors, view.sync.warnings), (1, 1));
+    assert!(view.sync.diagnostics[0].is_error(), "the worst first");
+}
+
+#[test]
+fn a_nested_instance_is_no_cluster_but_has_a_page() {
+    let (objects, view) = view();
+    assert!(view.clusters.iter().all(|row| row.key.kind == "EksCluster"));
+    let detail = ClusterDetail::find(&objects, "team-payments", "Vpc", "payments-network").unwrap();
+    assert_eq!(detail.owner.unwrap().name, "payments");
+    assert_eq!(detail.row.steps, Steps { done: 5, total: 5 });
+    assert!(ClusterDetail::find(&objects, "team-payments", "Role", "ledger-cluster").is_none());
+}
+
+#[test]
+fn a_cluster_shows_what_is_below_at_any_depth() {
+    let (objects, _) = view();
+    let detail = ClusterDetail::find(&objects, "team-payments", "EksCluster", "payments").unwrap();
+    let network = detail.nodes.iter().find(|node| node.id == "network").unwrap();
+    assert_eq!(network.children[0].child, ChildKind::Instance);
+    let vpc = network.children[0].nodes[0].children[0].resource.as_ref().unwrap();
+    assert_eq!(vpc.id.as_deref(), Some("vpc-0c1d9e8f7a6b5c4d3"));
+    assert_eq!(vpc.account.as_deref(), Some("111122223333"));
+    assert!(detail.row.has_control_plane);
+    assert!(detail.leftovers.is_empty());
+}
+
+#[test]
+fn the_last_error_is_verbatim_and_has_its_request_id() {
+    let (objects, view) = view();
+    let detail = ClusterDetail::find(&objects, "team-payments", "EksCluster", "ledger").unwrap();
+    let role = detail.nodes[0].children[0].resource.as_ref().unwrap();
+    assert_eq!(role.phase, Phase::Trouble);
+    assert!(role.error.as_ref().unwrap().ends_with("(request 7c1f6f0e-6a44-4d5e-9f0a-2f7f3f0b1f11)"));
+    let ledger = row(&view, "ledger");
+    assert!(!ledger.healthy && ledger.trouble.as_ref().unwrap().contains("ledger-cluster"));
+}
+
+fn changed(name: &str, change: impl Fn(&mut Value)) -> FleetView {
+    let objects = fixture::objects().into_iter().map(|object| {
+        if object.kind != "EksCluster" || object.metadata.name != name {
+            return object;
+        }
+        let mut value = object.to_value();
+        change(&mut value);
+        Arc::new(Object::from_value(value).unwrap())
+    });
+    FleetView::of(&Objects::of(objects), &fixture::sync(), fixture::now())
+}
+
+fn phase_after(change: impl Fn(&mut Value)) -> Phase {
+    row(&changed("checkout", change), "checkout").phase
+}
+
+#[test]
+fn ready_needs_both_conditions_of_the_present_generation() {
+    let set = |value: &mut Value, type_: &str, status: &str| {
+        for condition in value["status"]["conditions"].as_array_mut().unwrap() {
+            if condition["type"] == type_ {
+                condition["status"] = json!(status);
+            }
+        }
+    };
+    assert_eq!(phase_after(|_| {}), Phase::Ready);
+    assert_eq!(phase_after(|value| set(value, "Healthy", "False")), Phase::Trouble);
+    assert_eq!(phase_after(|value| set(value, "Ready", "False")), Phase::Progressing);
+    assert_eq!(phase_after(|value| value["metadata"]["generation"] = json!(2)), Phase::Progressing);
+    assert_eq!(phase_after(|value| value["status"] = json!({})), Phase::Progressing);
+    assert_eq!(phase_after(|value| value["status"]["state"] = json!("ERROR")), Phase::Trouble);
+    let suspend = |value: &mut Value| {
+        value["metadata"]["annotations"][names::ANNOTATION_RECONCILE] = json!("suspended");
+    };
+    assert_eq!(phase_after(suspend), Phase::Suspended);
+    let delete = |value: &mut Value| value["metadata"]["deletionTimestamp"] = json!(fixture::NOW);
+    assert_eq!(phase_after(delete), Phase::Deleting);
+}
+
+#[test]
+fn while_deleting_what_is_gone_counts_as_done() {
+    let view = changed("payments", |value| value["metadata"]["deletionTimestamp"] = json!(fixture::NOW));
+    let payments = row(&view, "payments");
+    assert_eq!(payments.phase, Phase::Deleting);
+    // The nested network is alive and counts by its own readiness; of the rest nothing is gone yet.
+    assert_eq!(payments.steps, Steps { done: 5, total: 11 });
+}
+
+#[test]
+fn removals_held_by_a_graph_are_found() {
+    let view = changed("checkout", |value| {
+        value["status"]["conditions"].as_array_mut().unwrap().push(json!({
+            "type": "PruneHeld", "status": "True", "reason": "ApprovalNeeded", "message": "to approve, commit:\nx",
+        }));
+    });
+    assert_eq!(view.held_by_graphs.len(), 1);
+    assert_eq!(view.held_by_graphs[0].root.name, "checkout");
+    assert!(row(&view, "checkout").held.as_ref().unwrap().contains("commit"));
+}
+
+#[test]
+fn objects_that_own_each_other_end_nowhere() {
+    let ring = |name: &str, owner: &str| {
+        Arc::new(Object::from_value(json!({
+            "apiVersion": "kro.run/v1alpha1", "kind": "Ring",
+            "metadata": {"name": name, "namespace": "n", "finalizers": [names::FINALIZER_INSTANCE],
+                "annotations": {names::ANNOTATION_INSTANCE: format!("Ring.kro.run/n/{owner}")}},
+            "status": {"fleetwright": {"nodes": [{"id": "x", "state": "Applied", "objects": [format!("Ring.kro.run/n/{owner}")]}]}},
+        })).unwrap())
+    };
+    let objects = Objects::of([ring("a", "b"), ring("b", "a")]);
+    let view = FleetView::of(&objects, &fixture::sync(), fixture::now());
+    assert!(view.clusters.is_empty(), "neither is a root");
+    assert!(ClusterDetail::find(&objects, "n", "Ring", "a").is_some());
+}
+
+#[test]
+fn a_status_of_any_shape_is_survived() {
+    for status in [
+        json!(null),
+        json!("x"),
+        json!([]),
+        json!({"conditions": "x", "state": 1, "fleetwright": []}),
+        json!({"fleetwright": {"nodes": [{"id": 1}]}}),
+        json!({"fleetwright": {"nodes": {"a": 1}}}),
+    ] {
+        let view = changed("checkout", |value| value["status"] = status.clone());
+        assert_eq!(row(&view, "checkout").phase, Phase::Progressing, "{status}");
+    }
+}

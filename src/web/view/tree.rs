@@ -43,6 +43,12 @@ pub struct Wait {
 }
 
 impl Wait {
+    /// Whether a message, which begins with the name of an object, is about this one.
+    pub(super) fn is_about(&self, message: &str) -> bool {
+        let named = self.object.as_ref().map(ToString::to_string);
+        named.is_some_and(|key| message.strip_prefix(&key).is_some_and(|rest| rest.starts_with(':')))
+    }
+
     /// It says itself what it waits for.
     pub(super) fn on_itself(key: ObjectKey, message: String) -> Self {
         Self {

@@ -62,7 +62,7 @@ fn headline(detail: &ClusterDetail) -> Markup {
         p.now {
             (badge(row.phase))
             span.sentence { @if row.phase == Phase::Ready { "Everything is as Git wants it." } @else { (row.sentence()) } }
-            @if let Some(since) = row.waits_for.as_ref().and_then(|wait| wait.since) { span.under { "since " (moment(since)) } }
+            @if let Some(since) = row.waits_for.as_ref().and_then(|wait| wait.since) { span.under.since { "since " (moment(since)) } }
         }
         p.steps {
             (progress(row.steps.done, row.steps.total))
@@ -216,7 +216,7 @@ fn resource(resource: &ResourceView, id: &str, alone: bool) -> Markup {
                     _ if alone => {},
                     _ => (badge(resource.phase)),
                 }
-                @if let Some(since) = resource.since { span.quiet { "since " (moment(since)) } }
+                @if let Some(since) = resource.since { span.quiet.since { "since " (moment(since)) } }
             }
             dl.facts {
                 (fact("ARN", resource.arn.as_deref()))

@@ -140,7 +140,7 @@ fn cluster(row: &ClusterRow) -> Markup {
             @if row.phase == Phase::Ready { span.quiet { "all is as Git wants it" } }
             @else {
                 span.clamp { (row.sentence()) }
-                @if let Some(since) = row.waits_for.as_ref().and_then(|wait| wait.since) { span.under { "since " (moment(since)) } }
+                @if let Some(since) = row.waits_for.as_ref().and_then(|wait| wait.since) { span.under.since { "since " (moment(since)) } }
             }
         }
         td data-label="Where" {

@@ -10,19 +10,22 @@
 
   const now = () => base + (performance.now() - loaded) * speed;
 
-  function ago(milliseconds) {
+  function span(milliseconds) {
     const s = Math.max(0, Math.round(milliseconds / 1000));
-    if (s < 60) return `${s} s ago`;
-    if (s < 3600) return `${Math.floor(s / 60)} min ${s % 60} s ago`;
-    if (s < 172800) return `${Math.floor(s / 3600)} h ${Math.floor((s % 3600) / 60)} min ago`;
-    return `${Math.floor(s / 86400)} days ago`;
+    if (s < 60) return `${s} s`;
+    if (s < 3600) return `${Math.floor(s / 60)} min ${s % 60} s`;
+    if (s < 172800) return `${Math.floor(s / 3600)} h ${Math.floor((s % 3600) / 60)} min`;
+    return `${Math.floor(s / 86400)} days`;
   }
 
   function tick() {
     const at = now();
     for (const time of document.querySelectorAll("main time")) {
       if (!time.title) time.title = time.textContent;
-      const text = ago(at - Date.parse(time.dateTime));
+      const lasting = time.closest(".since");
+      if (lasting && lasting.firstChild !== time) lasting.firstChild.data = "for ";
+      const passed = span(at - Date.parse(time.dateTime));
+      const text = lasting ? passed : `${passed} ago`;
       if (time.textContent !== text) time.textContent = text;
     }
   }

@@ -7,7 +7,6 @@
 //! ```
 //!
 //! A folder is a room and an arrow goes down only; `tests/it/architecture.rs` keeps it so.
-//! The order below is the order of the house, from the entrance to the pure core.
 
 // Effects: tokio, the network, the disk.
 pub mod aws;
@@ -31,7 +30,6 @@ pub mod cel;
 pub mod diagnostic;
 pub mod fleet;
 pub mod graph;
-
 pub mod plan;
 pub mod schema;
 pub mod yaml;

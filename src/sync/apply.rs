@@ -19,10 +19,8 @@ use crate::store::mirror::Mirror;
 use crate::store::{ObjectStore, Selector, StoreError, Write};
 
 use super::last_good::{Role, authored, gone, role};
-use super::state::{HeldRemoval, RevisionRecord, SyncState};
+use super::state::{HeldRemoval, REVISION_KIND, RevisionRecord, SyncState};
 
-/// Kind of the record of the revision in force.
-pub const REVISION_KIND: &str = "Revision";
 /// Its name: there is one.
 const REVISION_NAME: &str = "current";
 /// How far back the history of a path is walked for a version that loads (decisions 9).

@@ -19,7 +19,7 @@ pub(super) fn authored(objects: &[Arc<Object>]) -> BTreeMap<ObjectKey, Arc<Objec
 
 /// This program's own bookkeeping in the store.
 fn is_record(object: &Object) -> bool {
-    object.kind == super::apply::REVISION_KIND && object.gvk().group == names::FLEETWRIGHT_GROUP
+    object.kind == super::state::REVISION_KIND && object.gvk().group == names::FLEETWRIGHT_GROUP
 }
 
 /// The objects that are gone from Git: authored before, not stated now, and not merely unreadable now.

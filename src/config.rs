@@ -16,6 +16,8 @@ use crate::api::{AccountId, CommitId, FleetId, Region};
 use crate::diagnostic::Diagnostic;
 
 pub use self::secret::{Secret, SecretError, SecretSource};
+pub use crate::graph::UnmanagedKinds;
+pub use crate::plan::guard::Protection;
 
 /// Why a configuration cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -165,26 +167,6 @@ pub enum Mode {
     Reconcile,
     /// No mutating call is made anywhere; what would be done is shown.
     Observe,
-}
-
-/// What happens to objects of kinds that nobody manages.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum UnmanagedKinds {
-    /// Their node waits, and says so.
-    Hold,
-    /// They are kept as written, and count as ready.
-    Store,
-}
-
-/// What is never deleted or replaced without approval.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Protection {
-    /// EKS clusters.
-    pub clusters: bool,
-    /// VPCs.
-    pub vpcs: bool,
-    /// KMS keys.
-    pub keys: bool,
 }
 
 /// From when on removals wait for approval.

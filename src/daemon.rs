@@ -206,6 +206,7 @@ impl Daemon {
                 mirror.clone(),
                 graphs.clone(),
                 clock.clone(),
+                settings.clone(),
             ));
             queues.instances.clone().run(INSTANCE_WIDTH, stop.clone(), move |key| {
                 let controller = controller.clone();

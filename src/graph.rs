@@ -39,7 +39,7 @@ pub use definitions::{CompiledDefinitions, compile_all};
 pub use evaluate::{Lookup, MAX_COLLECTION};
 pub use generated::generated_kind;
 pub use instance::{InstanceStatus, instance_status};
-pub use kinds::{Catalogue, KindCatalogue, KindDescription};
+pub use kinds::{Catalogue, KindCatalogue, KindDescription, UnmanagedKinds};
 pub use node::{Graph, Node};
 pub use preview::{Gap, PreviewNode, PreviewObject, PreviewState};
 pub use problem::Problem;

@@ -21,8 +21,8 @@ use crate::store::mirror::{Mirror, owner_of};
 use crate::store::{ObjectStore, Selector, StoreError, Write};
 
 use super::graphs::Graphs;
-
 use super::queue::Next;
+use super::resource::Settings;
 
 /// Condition that names removals which wait for an approval.
 pub const PRUNE_HELD: &str = "PruneHeld";
@@ -33,6 +33,7 @@ pub struct InstanceController {
     mirror: Arc<Mirror>,
     graphs: Arc<Graphs>,
     clock: Clock,
+    settings: Settings,
 }
 
 /// The mirror as a graph reads it.
@@ -60,8 +61,14 @@ impl Lookup for Live<'_> {
 
 impl InstanceController {
     /// Puts the controller together.
-    pub fn new(store: Arc<dyn ObjectStore>, mirror: Arc<Mirror>, graphs: Arc<Graphs>, clock: Clock) -> Self {
-        Self { store, mirror, graphs, clock }
+    pub fn new(
+        store: Arc<dyn ObjectStore>,
+        mirror: Arc<Mirror>,
+        graphs: Arc<Graphs>,
+        clock: Clock,
+        settings: Settings,
+    ) -> Self {
+        Self { store, mirror, graphs, clock, settings }
     }
 
     /// Brings one instance a step nearer to what is wanted.
@@ -94,7 +101,7 @@ impl InstanceController {
         }
         self.store.set_finalizer(key, names::FINALIZER_INSTANCE, true).await?;
         let (admitted, problems) = graph.admit(&instance);
-        let evaluation = graph.evaluate(&admitted, &Live(&self.mirror));
+        let evaluation = graph.evaluate(&admitted, &Live(&self.mirror), self.settings.unmanaged_kinds);
         let mut failures: Vec<String> = problems
             .iter()
             .filter(|problem| problem.is_error())
@@ -184,7 +191,7 @@ impl InstanceController {
             .filter(|child| !child.is_terminating())
             .map(|child| guard::Removal {
                 object: child.key(),
-                protected: self.mirror.protected_below(&child.key()),
+                protected: self.mirror.protected_below(&child.key(), self.settings.protection),
             })
             .collect();
         // One instance's prune is judged by what it takes with it, not by its share of the fleet.

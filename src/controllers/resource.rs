@@ -12,15 +12,16 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
-use crate::api::ack::find as find_ack_kind;
 use crate::api::{
     CommitId, Condition, ConditionStatus, FleetId, GroupKind, Object, ObjectKey, condition_types as types,
     find_condition, names,
 };
 use crate::aws::{AwsError, ErrorClass, Session, Sessions};
 use crate::clock::Clock;
+use crate::graph::UnmanagedKinds;
 use crate::managers::{Desired, Manager, Observed, Readiness, Refusal};
 use crate::plan::Step;
+use crate::plan::guard::Protection;
 use crate::store::mirror::Mirror;
 use crate::store::{Intent, ObjectStore, StoreError, intent_of};
 
@@ -52,6 +53,10 @@ pub struct Settings {
     pub mode: Mode,
     /// Between two looks at an object that is in order.
     pub resync: Duration,
+    /// What becomes of nodes of kinds that nobody manages.
+    pub unmanaged_kinds: UnmanagedKinds,
+    /// What is never deleted or made anew without an approval.
+    pub protection: Protection,
 }
 
 /// The controller of all AWS kinds.

@@ -91,6 +91,8 @@ pub async fn assemble(
                 ConfiguredMode::Observe => Mode::Observe,
             },
             resync: config.resync_interval,
+            unmanaged_kinds: config.unmanaged_kinds,
+            protection: config.protection,
         },
         sync: SyncSettings {
             default_namespace: config.fleet.default_namespace.clone(),
@@ -99,6 +101,7 @@ pub async fn assemble(
                 max_removals: config.guard.max_removals,
                 max_percent: usize::from(config.guard.max_percent),
             },
+            protection: config.protection,
         },
         hub,
         export: config.export_directory.as_ref().map(Directory::new),

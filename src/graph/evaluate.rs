@@ -9,6 +9,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use super::children::{self, Place, child, other_owner, seen, seen_instance};
+use super::kinds::UnmanagedKinds;
 use super::node::{Body, Field, Graph, Node};
 use super::projection::Projection;
 use super::readiness::{readiness, trouble};
@@ -37,13 +38,15 @@ pub trait Lookup {
 
 impl Graph {
     /// Computes what the instance wants, given the live objects. The instance's own `status` gives the
-    /// values that status fields keep while they can't be computed.
-    pub fn evaluate(&self, instance: &Object, live: &dyn Lookup) -> Evaluation {
+    /// values that status fields keep while they can't be computed. `unmanaged` says what becomes of nodes
+    /// whose kind is in no catalogue.
+    pub fn evaluate(&self, instance: &Object, live: &dyn Lookup, unmanaged: UnmanagedKinds) -> Evaluation {
         let schema_value = self.schema_value(instance);
         let mut pass = Pass {
             graph: self,
             instance,
             live,
+            unmanaged,
             schema_value: &schema_value,
             observed: vec![None; self.nodes.len()],
             results: Vec::with_capacity(self.nodes.len()),
@@ -74,6 +77,7 @@ struct Pass<'a> {
     graph: &'a Graph,
     instance: &'a Object,
     live: &'a dyn Lookup,
+    unmanaged: UnmanagedKinds,
     schema_value: &'a Value,
     /// Live value of each node, by position.
     observed: Vec<Option<Value>>,
@@ -111,7 +115,8 @@ impl<'a> Pass<'a> {
             Body::Template(field) => self
                 .decide(node)
                 .and_then(|()| self.desired(node, field))
-                .and_then(|objects| self.claim(position, objects)),
+                .and_then(|objects| self.claim(position, objects))
+                .and_then(|found| self.hold(node).map(|()| found)),
             Body::Reference { name, namespace } => {
                 self.decide(node).and_then(|()| self.read(node, name, namespace.as_ref(), &mut result))
             }
@@ -137,7 +142,9 @@ impl<'a> Pass<'a> {
         let complete = live.iter().all(Option::is_some);
         let present: Vec<Arc<Object>> = live.iter().flatten().cloned().collect();
         let values: Vec<Value> = present.iter().map(|object| seen(object)).collect();
-        let readiness = readiness(node, &present, &values);
+        // What nobody manages never gets a status: it is as ready as it will be.
+        let kept = node.kind.is_none() && !node.is_external();
+        let readiness = if kept { Ok(()) } else { readiness(node, &present, &values) };
         self.store(position, node, values, complete);
         if !complete {
             result.state = NodeState::Applied;
@@ -320,6 +327,18 @@ impl<'a> Pass<'a> {
             }
         }
         Err(Stop::new(NodeState::Failed, message))
+    }
+
+    /// Stops at a kind that nobody manages, unless such objects are to be kept as written.
+    fn hold(&self, node: &Node) -> Result<(), Stop> {
+        if node.kind.is_some() || self.unmanaged == UnmanagedKinds::Store {
+            return Ok(());
+        }
+        let message = format!(
+            "nobody here manages `{}`: it is held; `unmanagedKinds: store` in the configuration keeps it as written",
+            node.gvk
+        );
+        Err(Stop::new(NodeState::Pending, message))
     }
 
     fn observe(&self, node: &Node, objects: &[Object]) -> Result<Vec<Option<Arc<Object>>>, Stop> {

@@ -21,6 +21,16 @@ pub struct KindDescription {
     pub managed: bool,
 }
 
+/// What becomes of a node whose kind is in no catalogue: nobody here would ever make it ready.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum UnmanagedKinds {
+    /// The node waits, and says so.
+    #[default]
+    Hold,
+    /// Its objects are kept as written, and count as ready.
+    Store,
+}
+
 /// Finds kinds.
 pub trait KindCatalogue {
     /// The kind, when it is known.

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use sha2::{Digest as _, Sha256};
 
-use crate::api::ObjectKey;
+use crate::api::{GroupKind, ObjectKey};
 
 /// When many removals at once are too many.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,12 +23,42 @@ impl Default for Thresholds {
     }
 }
 
+/// Which AWS objects are never deleted or made anew without an approval in Git: losing one loses data, or an
+/// identity that others hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Protection {
+    /// EKS clusters.
+    pub clusters: bool,
+    /// VPCs.
+    pub vpcs: bool,
+    /// KMS keys.
+    pub keys: bool,
+}
+
+impl Default for Protection {
+    fn default() -> Self {
+        Self { clusters: true, vpcs: true, keys: true }
+    }
+}
+
+impl Protection {
+    /// Whether objects of a kind are protected.
+    pub fn covers(self, kind: &GroupKind) -> bool {
+        match (kind.group.as_str(), kind.kind.as_str()) {
+            ("eks.services.k8s.aws", "Cluster") => self.clusters,
+            ("ec2.services.k8s.aws", "VPC") => self.vpcs,
+            ("kms.services.k8s.aws", "Key") => self.keys,
+            _ => false,
+        }
+    }
+}
+
 /// One root object that is to go, with the protected AWS objects that would go with it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Removal {
     /// The root object, authored in Git.
     pub object: ObjectKey,
-    /// Clusters, VPCs and keys below it, or itself.
+    /// Protected objects below it, or itself.
     pub protected: Vec<ObjectKey>,
 }
 
@@ -150,6 +180,20 @@ mod tests {
         assert_eq!(judge(removals(1, true), 10, Thresholds::default(), &approvals).allowed.len(), 1);
         assert!(judge(removals(2, true), 10, Thresholds::default(), &approvals).held.is_some());
         assert!(first.approval().contains(&first.digest));
+    }
+
+    #[test]
+    fn protection_is_by_kind() {
+        let covered = |protection: Protection| -> Vec<String> {
+            let kinds = crate::api::ack::kinds().iter().map(|kind| kind.gvk.group_kind());
+            let keys = GroupKind::new("kms.services.k8s.aws", "Key");
+            let covered = kinds.chain([keys]).filter(|kind| protection.covers(kind));
+            covered.map(|kind| kind.to_string()).collect()
+        };
+        let all = ["VPC.ec2.services.k8s.aws", "Cluster.eks.services.k8s.aws", "Key.kms.services.k8s.aws"];
+        assert_eq!(covered(Protection::default()), all);
+        assert_eq!(covered(Protection { clusters: false, ..Protection::default() }), [all[0], all[2]]);
+        assert_eq!(covered(Protection { vpcs: false, keys: false, ..Protection::default() }), [all[1]]);
     }
 
     #[test]

@@ -7,7 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use crate::api::approval::{self, ApprovalSpec};
-use crate::api::{GroupKind, Object, ObjectKey, ack, names};
+use crate::api::{GroupKind, Object, ObjectKey, names};
+use crate::plan::guard::Protection;
 
 #[derive(Debug, Default)]
 struct Content {
@@ -95,9 +96,9 @@ impl Mirror {
         found
     }
 
-    /// Clusters, VPCs and keys below an object, or the object itself: what its removal would cost.
-    pub fn protected_below(&self, key: &ObjectKey) -> Vec<ObjectKey> {
-        let protected = |key: &ObjectKey| ack::find(&key.group_kind()).is_some_and(|kind| kind.protected);
+    /// Protected objects below an object, or the object itself: what its removal would cost.
+    pub fn protected_below(&self, key: &ObjectKey, protection: Protection) -> Vec<ObjectKey> {
+        let protected = |key: &ObjectKey| protection.covers(&key.group_kind());
         let below = self.descendants(key);
         std::iter::once(key.clone()).chain(below.iter().map(|child| child.key())).filter(protected).collect()
     }

@@ -14,7 +14,7 @@ use crate::diagnostic::{Diagnostic, Severity};
 use crate::fleet::{self, Checked, Fleet, Limits, Tree};
 use crate::git::{FileVersion, Revision, Source, SourceError};
 use crate::graph::{Catalogue, KindCatalogue as _};
-use crate::plan::guard::{self, Removal, Thresholds};
+use crate::plan::guard::{self, Protection, Removal, Thresholds};
 use crate::store::mirror::Mirror;
 use crate::store::{ObjectStore, Selector, StoreError, Write};
 
@@ -64,6 +64,8 @@ pub struct SyncSettings {
     pub limits: Limits,
     /// When many removals are too many.
     pub thresholds: Thresholds,
+    /// What does not go without an approval.
+    pub protection: Protection,
 }
 
 /// Takes revisions.
@@ -323,7 +325,7 @@ impl Syncer {
             match role(&object, objects, &known) {
                 Role::Root => removals.push(Removal {
                     object: object.key(),
-                    protected: self.mirror.protected_below(&object.key()),
+                    protected: self.mirror.protected_below(&object.key(), self.settings.protection),
                 }),
                 Role::Support(users) if users.is_empty() => prune.deletes.push(object.key()),
                 Role::Support(users) => {

@@ -8,7 +8,7 @@ use std::sync::{Arc, LazyLock};
 
 use fleetwright::api::{ConditionStatus, GroupKind, GroupVersionKind, Object, ObjectKey, ack, core};
 use fleetwright::fleet::{self, Checked, FileContent, Tree};
-use fleetwright::graph::{Graph, InstanceState, Lookup, instance_status};
+use fleetwright::graph::{Graph, InstanceState, Lookup, UnmanagedKinds, instance_status};
 use serde_json::{Value, json};
 
 /// More passes than any graph here has layers.
@@ -103,7 +103,7 @@ impl World {
         };
         let (mut instance, problems) = graph.admit(&self.objects[key]);
         assert!(problems.is_empty(), "{key}: {problems:?}");
-        let evaluation = graph.evaluate(&instance, self);
+        let evaluation = graph.evaluate(&instance, self, UnmanagedKinds::Hold);
         assert!(evaluation.state != InstanceState::Error, "{key}: {}", evaluation.message);
         for desired in evaluation.nodes.iter().flat_map(|node| &node.objects) {
             let mut object = desired.clone();
@@ -462,7 +462,7 @@ fn the_secret_waits_for_the_identity_of_the_add_ons() {
     world.objects.insert(key.clone(), Arc::new(association));
     let control_plane = world.object("FleetControlPlane", "orders").clone();
     let graph = world.graphs[&control_plane.gvk().group_kind()].clone();
-    let evaluation = graph.evaluate(&control_plane, &world);
+    let evaluation = graph.evaluate(&control_plane, &world, UnmanagedKinds::Hold);
     let secret = evaluation.nodes.iter().find(|node| node.id == "argocdCluster").unwrap();
     assert!(secret.objects.is_empty(), "{secret:?}");
     assert_eq!(secret.waits_for, ["externalSecretsIdentity"]);

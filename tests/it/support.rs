@@ -13,7 +13,8 @@ use fleetwright::controllers::resource::{Mode, Settings};
 use fleetwright::daemon::{Daemon, Handle, Parts};
 use fleetwright::fleet::{FileContent, Limits, Tree};
 use fleetwright::git::{MemorySource, PollerOptions};
-use fleetwright::plan::guard::Thresholds;
+use fleetwright::graph::UnmanagedKinds;
+use fleetwright::plan::guard::{Protection, Thresholds};
 use fleetwright::simulator::{Quotas, Simulator, SimulatorConfig};
 use fleetwright::store::{Embedded, ObjectStore};
 use fleetwright::sync::SyncSettings;
@@ -41,6 +42,8 @@ pub struct World {
     pub store: Arc<Embedded>,
     pub source: Arc<MemorySource>,
     pub clock: Clock,
+    /// How the daemon works from its next start on.
+    pub settings: Settings,
     daemon: Option<Daemon>,
     files: BTreeMap<String, String>,
 }
@@ -59,6 +62,13 @@ impl World {
             store,
             source: Arc::new(MemorySource::new()),
             clock,
+            settings: Settings {
+                fleet: "test".parse().unwrap(),
+                mode: Mode::Reconcile,
+                resync: Duration::from_secs(600),
+                unmanaged_kinds: UnmanagedKinds::Hold,
+                protection: Protection::default(),
+            },
             daemon: None,
             files: BTreeMap::new(),
         }
@@ -111,11 +121,6 @@ impl World {
 
     /// Starts the daemon.
     pub fn start(&mut self) {
-        self.start_in(Mode::Reconcile);
-    }
-
-    /// Starts the daemon in a mode.
-    pub fn start_in(&mut self, mode: Mode) {
         let sessions = Sessions::new(
             SessionSettings {
                 endpoint: Some("http://aws.simulated".into()),
@@ -137,11 +142,12 @@ impl World {
             sessions: Arc::new(sessions),
             use_own_role_in: Vec::new(),
             default_region: None,
-            settings: Settings { fleet: "test".parse().unwrap(), mode, resync: Duration::from_secs(600) },
+            settings: self.settings.clone(),
             sync: SyncSettings {
                 default_namespace: "default".into(),
                 limits: Limits::default(),
                 thresholds: Thresholds::default(),
+                protection: self.settings.protection,
             },
             hub: None,
             export: None,

@@ -19,8 +19,6 @@ pub struct AckKind {
     pub gvk: GroupVersionKind,
     /// Plural of the kind in URLs and on the command line.
     pub plural: &'static str,
-    /// Losing one loses data or an identity that others hold: never deleted or replaced without an approval in Git.
-    pub protected: bool,
     /// OpenAPI v3 structural schema of the whole object, with `spec` and `status`.
     pub schema: Value,
 }
@@ -45,7 +43,6 @@ impl AckKind {
                 kind: kind.into(),
             },
             plural,
-            protected: matches!(kind, "VPC" | "Cluster" | "Key"),
             schema,
         }
     }

@@ -77,7 +77,7 @@ impl ResourceController {
         let own = subject.object.status().get("fleetwright");
         let existed = own.and_then(|own| own.get("seen")).is_some_and(|seen| *seen == json!(true));
         if existed {
-            if find_ack_kind(&key.group_kind()).is_some_and(|kind| kind.protected) {
+            if self.settings.protection.covers(&key.group_kind()) {
                 let message = format!(
                     "vanished from AWS behind our back; it is not re-created by itself: delete {key} in Git, or restore it"
                 );

@@ -25,14 +25,14 @@ fn a_collection_is_the_product_of_its_iterators_and_gates_as_a_whole() {
     let graph = zones();
     let instance = instance(json!({"zones": ["a", "b"], "tiers": ["x", "y"]}));
     let mut live = Live::default();
-    let first = graph.evaluate(&instance, &live);
+    let first = graph.evaluate(&instance, &live, UnmanagedKinds::Hold);
     live.apply(&first);
     for (index, name) in ["blue-x-a", "blue-y-a", "blue-x-b", "blue-y-b"].iter().enumerate() {
         live.status("Subnet", name, json!({"subnetID": format!("s{index}"), "state": "available"}));
     }
-    let ready = graph.evaluate(&instance, &live);
+    let ready = graph.evaluate(&instance, &live, UnmanagedKinds::Hold);
     live.status("Subnet", "blue-x-b", json!({"subnetID": "s2", "state": "pending"}));
-    let pending = graph.evaluate(&instance, &live);
+    let pending = graph.evaluate(&instance, &live, UnmanagedKinds::Hold);
     insta::assert_snapshot!([told(&first), told(&ready), told(&pending)].join("\n\n"), @r"
     IN_PROGRESS prune=false `subnets`: 4 of 4 are being created, the first is `blue-x-a`
     subnets Applied [Subnet.ec2.services.k8s.aws/team-a/blue-x-a, Subnet.ec2.services.k8s.aws/team-a/blue-y-a, Subnet.ec2.services.k8s.aws/team-a/blue-x-b, Subnet.ec2.services.k8s.aws/team-a/blue-y-b] 4 of 4 are being created, the first is `blue-x-a`
@@ -53,16 +53,28 @@ fn a_collection_is_the_product_of_its_iterators_and_gates_as_a_whole() {
 
 #[test]
 fn an_empty_collection_is_ready() {
-    let evaluation = zones().evaluate(&instance(json!({"zones": [], "tiers": ["x"]})), &Live::default());
+    let evaluation = zones().evaluate(
+        &instance(json!({"zones": [], "tiers": ["x"]})),
+        &Live::default(),
+        UnmanagedKinds::Hold,
+    );
     assert_eq!(evaluation.nodes[0].state, NodeState::Ready);
     assert_eq!(evaluation.nodes[1].objects[0].body["data"], json!({"ids": ""}));
 }
 
 #[test]
 fn collisions_and_giants_fail() {
-    let twice = zones().evaluate(&instance(json!({"zones": ["a", "a"], "tiers": ["x"]})), &Live::default());
+    let twice = zones().evaluate(
+        &instance(json!({"zones": ["a", "a"], "tiers": ["x"]})),
+        &Live::default(),
+        UnmanagedKinds::Hold,
+    );
     let many: Vec<String> = (0..40).map(|number| format!("z{number}")).collect();
-    let giant = zones().evaluate(&instance(json!({"zones": many, "tiers": many})), &Live::default());
+    let giant = zones().evaluate(
+        &instance(json!({"zones": many, "tiers": many})),
+        &Live::default(),
+        UnmanagedKinds::Hold,
+    );
     insta::assert_snapshot!([told(&twice), told(&giant)].join("\n\n"), @r"
     ERROR prune=false `subnets`: identity collision: Subnet.ec2.services.k8s.aws/team-a/blue-x-a is made more than once
     subnets Failed [] identity collision: Subnet.ec2.services.k8s.aws/team-a/blue-x-a is made more than once

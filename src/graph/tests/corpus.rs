@@ -73,7 +73,7 @@ fn settle(compiled: &CompiledDefinitions, live: &mut Live) -> usize {
             let status = if let Some(graph) = graph {
                 let (admitted, problems) = graph.admit(&object);
                 assert!(!problems.iter().any(Problem::is_error), "{key}: {}", shown(&problems));
-                let evaluation = graph.evaluate(&admitted, live);
+                let evaluation = graph.evaluate(&admitted, live, UnmanagedKinds::Hold);
                 assert!(
                     evaluation.nodes.iter().all(|node| node.state != NodeState::Failed),
                     "{key}:\n{}",

@@ -33,7 +33,7 @@ fn a_graph_unfolds_layer_by_layer() {
     let mut live = Live::default();
     let mut story = Vec::new();
     let mut pass = |live: &mut Live| {
-        let evaluation = graph.evaluate(&instance, live);
+        let evaluation = graph.evaluate(&instance, live, UnmanagedKinds::Hold);
         live.apply(&evaluation);
         story.push(format!("{}\n{}", told(&evaluation), Value::Object(evaluation.status.clone())));
     };
@@ -98,9 +98,9 @@ fn an_excluded_node_takes_its_dependents_along_and_may_be_pruned() {
     let mut live = Live::default();
     let graph = network();
     let instance = instance(json!({"public": false}));
-    live.apply(&graph.evaluate(&instance, &live));
+    live.apply(&graph.evaluate(&instance, &live, UnmanagedKinds::Hold));
     live.status("VPC", "blue", json!({"vpcID": "vpc-1", "state": "available"}));
-    insta::assert_snapshot!(told(&graph.evaluate(&instance, &live)), @r"
+    insta::assert_snapshot!(told(&graph.evaluate(&instance, &live, UnmanagedKinds::Hold)), @r"
     ACTIVE prune=true
     vpc Ready [VPC.ec2.services.k8s.aws/team-a/blue]
     gateway Excluded [] `schema.spec.public` is false
@@ -121,7 +121,7 @@ fn a_child_says_whose_it_is() {
     ));
     let mut instance = instance(json!({}));
     instance.metadata.annotations.insert(names::ANNOTATION_REVISION.into(), "abc".into());
-    let evaluation = graph.evaluate(&instance, &Live::default());
+    let evaluation = graph.evaluate(&instance, &Live::default(), UnmanagedKinds::Hold);
     insta::assert_snapshot!(serde_json::to_string_pretty(&evaluation.nodes[0].objects[0].to_value()).unwrap(), @r#"
     {
       "apiVersion": "v1",
@@ -150,7 +150,7 @@ fn a_child_says_whose_it_is() {
     }
     "#);
     instance.metadata.name = "x".repeat(90);
-    let evaluation = graph.evaluate(&instance, &Live::default());
+    let evaluation = graph.evaluate(&instance, &Live::default(), UnmanagedKinds::Hold);
     let label = evaluation.nodes[0].objects[0].label(names::LABEL_INSTANCE_NAME).unwrap();
     assert_eq!(label.len(), 63);
 }
@@ -172,8 +172,8 @@ fn a_wrong_expression_fails_its_node_and_no_other() {
     ));
     let mut live = Live::default();
     let instance = instance(json!({"number": "twelve"}));
-    live.apply(&graph.evaluate(&instance, &live));
-    let evaluation = graph.evaluate(&instance, &live);
+    live.apply(&graph.evaluate(&instance, &live, UnmanagedKinds::Hold));
+    let evaluation = graph.evaluate(&instance, &live, UnmanagedKinds::Hold);
     insta::assert_snapshot!(told(&evaluation), @r"
     ERROR prune=false `bad`: `string(int(schema.spec.number))`: int: string parse error: invalid digit found in string
     one Ready [ConfigMap/team-a/one]
@@ -203,8 +203,8 @@ fn two_nodes_may_share_an_identity_only_while_one_is_excluded() {
     let pass = |first: bool, second: bool| {
         let instance = instance(json!({"first": first, "second": second}));
         let mut live = Live::default();
-        live.apply(&graph.evaluate(&instance, &live));
-        told(&graph.evaluate(&instance, &live))
+        live.apply(&graph.evaluate(&instance, &live, UnmanagedKinds::Hold));
+        told(&graph.evaluate(&instance, &live, UnmanagedKinds::Hold))
     };
     insta::assert_snapshot!([pass(true, false), pass(false, true), pass(true, true)].join("\n\n"), @r"
     IN_PROGRESS prune=true `user`: ConfigMap `user` is being created
@@ -234,13 +234,13 @@ fn an_object_of_another_instance_is_not_taken() {
     let mut live = Live::default();
     let mut other = instance(json!({}));
     other.metadata.name = "green".into();
-    live.apply(&graph.evaluate(&other, &live));
-    let evaluation = graph.evaluate(&instance(json!({})), &live);
+    live.apply(&graph.evaluate(&other, &live, UnmanagedKinds::Hold));
+    let evaluation = graph.evaluate(&instance(json!({})), &live, UnmanagedKinds::Hold);
     insta::assert_snapshot!(told(&evaluation), @r"
     ERROR prune=false `shared`: ConfigMap `shared` belongs to Net team-a/green
     shared Failed [] ConfigMap `shared` belongs to Net team-a/green
     ");
-    assert_eq!(graph.evaluate(&other, &live).state, InstanceState::Active);
+    assert_eq!(graph.evaluate(&other, &live, UnmanagedKinds::Hold).state, InstanceState::Active);
 }
 
 #[test]
@@ -248,10 +248,10 @@ fn a_status_value_stays_until_its_node_is_excluded() {
     let graph = network();
     let mut instance = instance(json!({}));
     instance.body.insert("status".into(), json!({"vpcID": "vpc-0", "gatewayID": "igw-0", "gone": 1}));
-    let status = graph.evaluate(&instance, &Live::default()).status;
+    let status = graph.evaluate(&instance, &Live::default(), UnmanagedKinds::Hold).status;
     assert_eq!(Value::Object(status), json!({"vpcID": "vpc-0", "gatewayID": "igw-0", "cidr": "10.0.0.0/16"}));
     instance.body.insert("spec".into(), json!({"public": false}));
-    let status = graph.evaluate(&instance, &Live::default()).status;
+    let status = graph.evaluate(&instance, &Live::default(), UnmanagedKinds::Hold).status;
     assert_eq!(Value::Object(status), json!({"vpcID": "vpc-0", "cidr": "10.0.0.0/16"}));
 }
 
@@ -264,17 +264,17 @@ fn a_status_of_an_older_generation_is_not_ready() {
     ));
     let instance = instance(json!({}));
     let mut live = Live::default();
-    live.apply(&graph.evaluate(&instance, &live));
+    live.apply(&graph.evaluate(&instance, &live, UnmanagedKinds::Hold));
     live.status(
         "VPC",
         "v",
         json!({"conditions": [{"type": "ACK.ResourceSynced", "status": "True", "observedGeneration": 1}]}),
     );
-    assert_eq!(graph.evaluate(&instance, &live).state, InstanceState::Active);
+    assert_eq!(graph.evaluate(&instance, &live, UnmanagedKinds::Hold).state, InstanceState::Active);
     let mut changed = Object::clone(live.0.values().next().unwrap());
     changed.metadata.generation = 2;
     live.put(changed);
-    insta::assert_snapshot!(told(&graph.evaluate(&instance, &live)), @r"
+    insta::assert_snapshot!(told(&graph.evaluate(&instance, &live, UnmanagedKinds::Hold)), @r"
     IN_PROGRESS prune=true `vpc`: has changed: its status is of generation 1, the object of 2
     vpc Applied [VPC.ec2.services.k8s.aws/team-a/v] has changed: its status is of generation 1, the object of 2
     ");
@@ -285,11 +285,11 @@ fn a_blocked_child_is_quoted() {
     let graph = network();
     let instance = instance(json!({}));
     let mut live = Live::default();
-    live.apply(&graph.evaluate(&instance, &live));
+    live.apply(&graph.evaluate(&instance, &live, UnmanagedKinds::Hold));
     live.status("VPC", "blue", json!({"conditions": [
         {"type": "ACK.Terminal", "status": "True", "message": "VpcLimitExceeded: the maximum number of VPCs has been reached"},
     ]}));
-    let evaluation = graph.evaluate(&instance, &live);
+    let evaluation = graph.evaluate(&instance, &live, UnmanagedKinds::Hold);
     insta::assert_snapshot!(evaluation.message, @"`vpc`: waits until `vpc.status.state == 'available'` (ACK.Terminal: VpcLimitExceeded: the maximum number of VPCs has been reached)");
 }
 
@@ -308,7 +308,7 @@ fn objects_of_others_are_read_and_never_written() {
     ));
     let instance = instance(json!({"config": "settings"}));
     let mut live = Live::default();
-    let first = graph.evaluate(&instance, &live);
+    let first = graph.evaluate(&instance, &live, UnmanagedKinds::Hold);
     let object = |namespace: &str, name: &str, team: &str| {
         Object::from_value(json!({
             "apiVersion": "v1", "kind": "ConfigMap",
@@ -320,7 +320,7 @@ fn objects_of_others_are_read_and_never_written() {
     live.put(object("shared", "b", "red"));
     live.put(object("shared", "a", "red"));
     live.put(object("shared", "c", "blue"));
-    let second = graph.evaluate(&instance, &live);
+    let second = graph.evaluate(&instance, &live, UnmanagedKinds::Hold);
     insta::assert_snapshot!([told(&first), told(&second)].join("\n\n"), @r"
     IN_PROGRESS prune=false `config`: ConfigMap/team-a/settings does not exist
     config Applied [] ConfigMap/team-a/settings does not exist
@@ -377,18 +377,22 @@ fn conditions_follow_the_pass() {
         format!("{} {}", status.state.as_str(), conditions.collect::<Vec<_>>().join(" "))
     };
     let mut story = Vec::new();
-    let evaluation = graph.evaluate(&instance, &live);
+    let evaluation = graph.evaluate(&instance, &live, UnmanagedKinds::Hold);
     story.push(told(&instance_status(&evaluation, 1)));
     live.apply(&evaluation);
     live.status("VPC", "blue", json!({"vpcID": "vpc-1", "state": "available"}));
-    live.apply(&graph.evaluate(&instance, &live));
+    live.apply(&graph.evaluate(&instance, &live, UnmanagedKinds::Hold));
     live.status("InternetGateway", "blue-igw", json!({"internetGatewayID": "igw-1"}));
-    live.apply(&graph.evaluate(&instance, &live));
-    let status = instance_status(&graph.evaluate(&instance, &live), 1);
+    live.apply(&graph.evaluate(&instance, &live, UnmanagedKinds::Hold));
+    let status = instance_status(&graph.evaluate(&instance, &live, UnmanagedKinds::Hold), 1);
     story.push(told(&status));
-    assert_eq!(live.apply(&graph.evaluate(&instance, &live)), 0, "a settled graph writes nothing");
+    assert_eq!(
+        live.apply(&graph.evaluate(&instance, &live, UnmanagedKinds::Hold)),
+        0,
+        "a settled graph writes nothing"
+    );
     instance.metadata.deletion_timestamp = Some("2024-01-01T00:00:00Z".parse().unwrap());
-    story.push(told(&instance_status(&graph.evaluate(&instance, &live), 2)));
+    story.push(told(&instance_status(&graph.evaluate(&instance, &live, UnmanagedKinds::Hold), 2)));
     story.push(told(&InstanceStatus::unresolved("no definition", 2)));
     story.push(told(&InstanceStatus::suspended(InstanceState::Active, 2)));
     insta::assert_snapshot!(story.join("\n"), @r"
@@ -417,4 +421,31 @@ fn what_flows_from_a_secret_is_known() {
     assert_eq!(graph.sensitive_fields("copy"), ["/data/a~1b"]);
     assert_eq!(graph.sensitive_fields("again"), ["/data/list"]);
     assert!(graph.sensitive_fields("other").is_empty());
+}
+
+#[test]
+fn a_kind_that_nobody_manages_is_held_or_kept_as_written() {
+    let deployment = json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}});
+    let definition = definition(
+        json!({}),
+        json!({}),
+        json!([
+            {"id": "web", "template": deployment, "readyWhen": ["${web.status.replicas > 0}"]},
+            {"id": "after", "template": config_map("after", json!({"name": "${web.metadata.name}"}))},
+        ]),
+    );
+    let graph = graph(&definition);
+    let instance = instance(json!({}));
+    let mut live = Live::default();
+    insta::assert_snapshot!(told(&graph.evaluate(&instance, &live, UnmanagedKinds::Hold)), @r"
+    IN_PROGRESS prune=false `web`: nobody here manages `apps/v1/Deployment`: it is held; `unmanagedKinds: store` in the configuration keeps it as written
+    web Pending [] nobody here manages `apps/v1/Deployment`: it is held; `unmanagedKinds: store` in the configuration keeps it as written
+    after WaitingForDependency [] waits for `web`
+    ");
+    live.apply(&graph.evaluate(&instance, &live, UnmanagedKinds::Store));
+    live.apply(&graph.evaluate(&instance, &live, UnmanagedKinds::Store));
+    let kept = graph.evaluate(&instance, &live, UnmanagedKinds::Store);
+    assert_eq!(kept.state, InstanceState::Active, "{}", told(&kept));
+    let held = graph.evaluate(&instance, &live, UnmanagedKinds::Hold);
+    assert!(held.nodes[0].objects.is_empty() && !held.may_prune, "what was stored stays as it is");
 }

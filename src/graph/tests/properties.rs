@@ -48,8 +48,8 @@ proptest! {
         let mut live = Live::default();
         for object in [&instance, &admitted] {
             for _ in 0..3 {
-                let evaluation = graph.evaluate(object, &live);
-                prop_assert_eq!(&evaluation, &graph.evaluate(object, &live));
+                let evaluation = graph.evaluate(object, &live, UnmanagedKinds::Hold);
+                prop_assert_eq!(&evaluation, &graph.evaluate(object, &live, UnmanagedKinds::Hold));
                 prop_assert_eq!(evaluation.nodes.len(), 3);
                 let all_settled =
                     evaluation.nodes.iter().all(|node| matches!(node.state, NodeState::Ready | NodeState::Excluded));

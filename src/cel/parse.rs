@@ -77,7 +77,7 @@ fn within_limits(source: &str) -> Result<(), CompileError> {
     let mut in_word = false;
     for (offset, c) in source.chars().enumerate() {
         let word = c.is_alphanumeric() || c == '_';
-        tokens += usize::from(!c.is_whitespace() && !(word && in_word));
+        tokens += usize::from(!c.is_whitespace() && (!word || !in_word));
         in_word = word;
         if tokens > MAX_TOKENS {
             return Err(CompileError::new(

@@ -162,8 +162,8 @@ fn deep_and_long_expressions_are_refused_or_survived() {
         "f(".repeat(500) + "1" + &")".repeat(500),
         "a?a:".repeat(2_000) + "a",
         "[1].map(x,".repeat(400) + "1" + &")".repeat(400),
-        ["a"; 2_900].join("+"),
-        ["a"; 5_000].join("+"),
+        vec!["a"; 2_900].join("+"),
+        vec!["a"; 5_000].join("+"),
         "a".to_owned() + &".b".repeat(2_900),
         "a".to_owned() + &".f()".repeat(1_400),
         "a".to_owned() + &"[0]".repeat(1_900),
@@ -176,7 +176,7 @@ fn deep_and_long_expressions_are_refused_or_survived() {
         ("!".repeat(3_000) + "true", json!(true)),
         (["1"; 100].join("+"), json!(100)),
         ("(".repeat(40) + "1" + &")".repeat(40), json!(1)),
-        (["true"; 2_000].join("&&"), json!(true)),
+        (vec!["true"; 2_000].join("&&"), json!(true)),
     ] {
         assert_eq!(Expression::compile(&source, &scope).unwrap().evaluate(&Bindings::new()), Ok(expected));
     }

@@ -195,8 +195,8 @@ impl Type {
             (Self::Map(a, x), Self::Map(b, y)) => Some(Self::Map(Arc::new(a.join(b)?), Arc::new(x.join(y)?))),
             (Self::Object(object), Self::Map(key, value)) | (Self::Map(key, value), Self::Object(object)) => {
                 key.join(&Self::String)?;
-                let fields = object.fields.values().chain(object.rest.as_ref());
-                let joined = fields.fold(Some((**value).clone()), |joined, field| joined?.join(field));
+                let mut fields = object.fields.values().chain(object.rest.as_ref());
+                let joined = fields.try_fold((**value).clone(), |joined, field| joined.join(field));
                 Some(Self::string_map(joined.unwrap_or(Self::Dyn)))
             }
             (Self::Object(a), Self::Object(b)) => {

@@ -141,7 +141,7 @@ impl Executor {
         let (account, region) = (session.account(), session.region());
         match &answer {
             Ok(_) => {
-                tracing::info!(object = %desired.key, %account, %region, call = %step.call, "{}", step.summary)
+                tracing::info!(object = %desired.key, %account, %region, call = %step.call, "{}", step.summary);
             }
             Err(error) => {
                 tracing::warn!(object = %desired.key, %account, %region, call = %step.call, %error, "AWS call failed");

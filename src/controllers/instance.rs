@@ -353,7 +353,7 @@ mod tests {
 
     #[test]
     fn an_apply_set_id_fits_a_label() {
-        let id = apply_set_id(&ObjectKey::new("kro.run", "EksCluster", "argocd", &"x".repeat(253)));
+        let id = apply_set_id(&ObjectKey::new("kro.run", "EksCluster", "argocd", "x".repeat(253)));
         assert!(id.len() <= 63, "{id}");
     }
 }

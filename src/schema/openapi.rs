@@ -188,7 +188,7 @@ impl Reader<'_> {
             }
             None => Schema::default(),
         };
-        self.read_type(source, pointer, &mut schema)?;
+        Self::read_type(source, pointer, &mut schema)?;
 
         let text = |key: &str| source.get(key).and_then(Value::as_str).map(str::to_owned);
         let count = |key: &str| source.get(key).and_then(Value::as_u64);
@@ -210,7 +210,7 @@ impl Reader<'_> {
             None | Some(Value::Bool(false)) => {}
             Some(Value::Bool(true)) => schema.preserve_unknown = true,
             Some(values) => {
-                schema.additional_properties = Some(Box::new(child("additionalProperties", values)?))
+                schema.additional_properties = Some(Box::new(child("additionalProperties", values)?));
             }
         }
         if let Some(not) = source.get("not") {
@@ -255,12 +255,7 @@ impl Reader<'_> {
         Ok(simplify(schema))
     }
 
-    fn read_type(
-        &self,
-        source: &Map<String, Value>,
-        pointer: &str,
-        schema: &mut Schema,
-    ) -> Result<(), SchemaError> {
+    fn read_type(source: &Map<String, Value>, pointer: &str, schema: &mut Schema) -> Result<(), SchemaError> {
         let words: Vec<&str> = match source.get("type") {
             Some(Value::String(word)) => vec![word],
             Some(Value::Array(words)) => words.iter().filter_map(Value::as_str).collect(),
@@ -326,7 +321,7 @@ fn simplify(mut schema: Schema) -> Schema {
         choices.retain(|choice| !is_null(choice));
         schema.nullable |= choices.len() < before;
     }
-    for list in [Choice::AnyOf, Choice::OneOf, Choice::AllOf] {
+    for list in [Choice::Any, Choice::One, Choice::All] {
         let choices = list.of(&mut schema);
         if choices.len() != 1 || schema_has_shape(&schema) {
             continue;
@@ -353,17 +348,17 @@ fn simplify(mut schema: Schema) -> Schema {
 
 #[derive(Clone, Copy)]
 enum Choice {
-    AnyOf,
-    OneOf,
-    AllOf,
+    Any,
+    One,
+    All,
 }
 
 impl Choice {
     fn of(self, schema: &mut Schema) -> &mut Vec<Schema> {
         match self {
-            Self::AnyOf => &mut schema.any_of,
-            Self::OneOf => &mut schema.one_of,
-            Self::AllOf => &mut schema.all_of,
+            Self::Any => &mut schema.any_of,
+            Self::One => &mut schema.one_of,
+            Self::All => &mut schema.all_of,
         }
     }
 }

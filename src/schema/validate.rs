@@ -199,7 +199,7 @@ impl Walk<'_> {
         match schema.list_type {
             None | Some(ListType::Atomic) => {}
             Some(ListType::Set) => {
-                self.unique(items, pointer, |item| canonical(item), |item| format!("`{}`", shown(item)))
+                self.unique(items, pointer, canonical, |item| format!("`{}`", shown(item)));
             }
             Some(ListType::Map) => {
                 let key = |item: &Value| {

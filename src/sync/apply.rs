@@ -154,7 +154,7 @@ impl Syncer {
         let instance_kinds: BTreeSet<GroupKind> = checked.graphs.keys().cloned().collect();
         let in_force = InForce { stated, failed_paths: checked.failed_paths.clone() };
         let prune = self.judge_removals(&listing.objects, &in_force, &instance_kinds, &approved);
-        let mut writes = self.applies(&checked, revision, &listing.objects);
+        let mut writes = Self::applies(&checked, revision, &listing.objects);
         writes.extend(prune.deletes.iter().map(|key| Write::Delete { key: key.clone(), uid: None }));
         writes.push(Write::Apply { owner: names::OWNER_GIT.into(), object: record(revision) });
         self.store.transaction(writes).await?;
@@ -352,7 +352,7 @@ impl Syncer {
         prune
     }
 
-    fn applies(&self, checked: &Checked, revision: &Revision, existing: &[Arc<Object>]) -> Vec<Write> {
+    fn applies(checked: &Checked, revision: &Revision, existing: &[Arc<Object>]) -> Vec<Write> {
         let existing: BTreeMap<ObjectKey, &Arc<Object>> =
             existing.iter().map(|object| (object.key(), object)).collect();
         let label = revision.commit.as_ref().map_or(revision.label.clone(), ToString::to_string);
@@ -436,7 +436,7 @@ fn log_findings(diagnostics: &[Diagnostic]) {
         match diagnostic.severity {
             Severity::Error => tracing::error!(code = diagnostic.code, place, help, "{}", diagnostic.message),
             Severity::Warning => {
-                tracing::warn!(code = diagnostic.code, place, help, "{}", diagnostic.message)
+                tracing::warn!(code = diagnostic.code, place, help, "{}", diagnostic.message);
             }
             Severity::Note => tracing::debug!(code = diagnostic.code, place, "{}", diagnostic.message),
         }

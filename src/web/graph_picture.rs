@@ -309,7 +309,9 @@ fn reaches(after: &[BTreeSet<usize>], from: usize, to: usize) -> bool {
 fn layers_of(count: usize, edges: &[(usize, usize)]) -> Vec<usize> {
     let mut layers = vec![0; count];
     let mut open = vec![0_usize; count];
-    edges.iter().for_each(|(_, to)| open[*to] += 1);
+    for (_, to) in edges {
+        open[*to] += 1;
+    }
     let mut free: VecDeque<usize> = (0..count).filter(|index| open[*index] == 0).collect();
     while let Some(at) = free.pop_front() {
         for (_, to) in edges.iter().filter(|(from, _)| *from == at) {

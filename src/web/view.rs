@@ -327,7 +327,7 @@ impl SyncView {
     fn of(sync: &SyncState) -> Self {
         let count = |severity| sync.diagnostics.iter().filter(|finding| finding.severity == severity).count();
         let mut diagnostics = sync.diagnostics.clone();
-        diagnostics.sort_by(|a, b| b.severity.cmp(&a.severity));
+        diagnostics.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
         Self {
             source: sync.source.clone(),
             revision: sync.revision.clone(),

@@ -174,12 +174,9 @@ impl Receiver {
             return (Outcome::Invalid, message(StatusCode::BAD_REQUEST, text));
         };
         let event = header("x-github-event").unwrap_or_default();
-        let push = match serde_json::from_slice::<Push>(body) {
-            Ok(push) => push,
-            Err(_) => {
-                let text = "the body is no JSON: set the webhook's content type to application/json";
-                return (Outcome::Invalid, message(StatusCode::BAD_REQUEST, text));
-            }
+        let Ok(push) = serde_json::from_slice::<Push>(body) else {
+            let text = "the body is no JSON: set the webhook's content type to application/json";
+            return (Outcome::Invalid, message(StatusCode::BAD_REQUEST, text));
         };
         match event {
             "ping" => (Outcome::Ping, message(StatusCode::OK, "pong")),

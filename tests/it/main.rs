@@ -1,6 +1,7 @@
 //! All integration tests, in one binary: each further binary would link the AWS SDK again.
 
 #![expect(unreachable_pub, reason = "nothing is outside of a test binary")]
+#![expect(clippy::unwrap_used, reason = "helpers of tests may fail as tests do")]
 
 mod architecture;
 mod example;

@@ -1,8 +1,6 @@
 //! The EC2 managers over the wire: each kind from its create call to the moment AWS says that it is gone.
 //! The lives are functions of the AWS that they are lived in: `second_opinion` has them lived in another one.
 
-#![expect(clippy::unwrap_used, reason = "the helpers of tests may fail as tests do")]
-
 use fleetwright::aws::{ErrorClass, token};
 use serde_json::{Value, json};
 

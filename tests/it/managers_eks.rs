@@ -1,7 +1,5 @@
 //! The EKS managers over the wire: each kind from its create call to the moment EKS says that it is gone.
 
-#![expect(clippy::unwrap_used, reason = "the helpers of tests may fail as tests do")]
-
 use fleetwright::aws::ErrorClass;
 use fleetwright::managers::Readiness;
 use fleetwright::plan::Operation;

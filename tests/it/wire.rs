@@ -1,8 +1,6 @@
 //! Managers over the wire, as the controller drives them but without a store: against the simulated AWS in
 //! this process, or against another one at a URL.
 
-#![expect(clippy::unwrap_used, reason = "the helpers of tests may fail as tests do")]
-
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;

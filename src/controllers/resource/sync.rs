@@ -117,7 +117,7 @@ impl ResourceController {
         match judge(&subject.desired, &observed, subject.manager.taggable(), fresh) {
             Ownership::Ours { incarnation } => subject.desired.incarnation = incarnation,
             Ownership::Adoptable => {
-                tracing::info!(object = %subject.desired.key, "adopts an existing AWS object")
+                tracing::info!(object = %subject.desired.key, "adopts an existing AWS object");
             }
             Ownership::Foreign { message } => {
                 report.conclude(&Verdict::Terminal { reason: "NotOurs".into(), message });

@@ -83,7 +83,8 @@ fn value_end(text: &str) -> Result<usize, String> {
             '{' => open.push('}'),
             '[' => open.push(']'),
             '}' | ']' => {
-                if open.pop() != Some(c) {
+                let opened = open.pop();
+                if opened != Some(c) {
                     return Err(format!("unmatched closing bracket/brace `{c}`"));
                 }
             }

@@ -153,7 +153,7 @@ pub(super) fn update(scope: &mut Scope<'_>, call: &Call) -> Answer {
     let located = |error: ApiError| error.with("clusterName", cluster_name.as_str()).with("addonName", name);
     match addon.life.status {
         Status::Active | Status::Degraded | Status::CreateFailed | Status::UpdateFailed => {
-            cluster.require_active()?
+            cluster.require_active()?;
         }
         status => return Err(located(in_use(format!("Addon is currently in {} state", status.name())))),
     }

@@ -125,13 +125,13 @@ impl Cluster {
             status => Err(invalid_request(format!(
                 "Cluster '{}' is not in ACTIVE status ({})",
                 self.name,
-                self.status_name(status)
+                Self::status_name(status)
             ))
             .with("clusterName", self.name.as_str())),
         }
     }
 
-    fn status_name(&self, status: Status) -> &'static str {
+    fn status_name(status: Status) -> &'static str {
         if status == Status::CreateFailed { "FAILED" } else { status.name() }
     }
 
@@ -141,7 +141,7 @@ impl Cluster {
         shape.insert("name".into(), json!(self.name));
         shape.insert("arn".into(), json!(self.arn));
         shape.insert("createdAt".into(), epoch(self.created));
-        shape.insert("status".into(), json!(self.status_name(self.life.status)));
+        shape.insert("status".into(), json!(Self::status_name(self.life.status)));
         shape.insert("tags".into(), json!(self.tags));
         shape.insert("platformVersion".into(), json!(versions::platform_version(self.minor())));
         let issues: Vec<Value> = self

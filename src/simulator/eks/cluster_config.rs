@@ -434,7 +434,7 @@ fn patch(
         }
         "ControlPlaneComponentConfigUpdate" => input::copy(call, &COMPONENTS, &mut patch),
         _ => {
-            input::copy(call, &["zonalShiftConfig", "deletionProtection", "remoteNetworkConfig"], &mut patch)
+            input::copy(call, &["zonalShiftConfig", "deletionProtection", "remoteNetworkConfig"], &mut patch);
         }
     }
     Ok(patch)

@@ -20,7 +20,7 @@ fn with<T>(
     change: impl FnOnce(&mut Tags) -> Result<T, ApiError>,
 ) -> Result<T, ApiError> {
     let missing = || not_found(format!("The resource {arn} does not exist"));
-    if !arn.starts_with("arn:") || arn.splitn(6, ':').nth(2) != Some("eks") {
+    if !arn.starts_with("arn:") || arn.split(':').nth(2) != Some("eks") {
         return Err(invalid_parameter(format!("Invalid resourceArn: {arn}")));
     }
     let resource = arn.splitn(6, ':').nth(5).unwrap_or_default();

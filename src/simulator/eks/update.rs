@@ -23,7 +23,8 @@ pub(super) enum Target {
 /// How far an update is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 enum Progress {
-    InProgress,
+    #[serde(rename = "InProgress")]
+    Running,
     Successful,
     Failed,
     Cancelled,
@@ -32,7 +33,7 @@ enum Progress {
 impl Progress {
     fn name(self) -> &'static str {
         match self {
-            Self::InProgress => "InProgress",
+            Self::Running => "InProgress",
             Self::Successful => "Successful",
             Self::Failed => "Failed",
             Self::Cancelled => "Cancelled",
@@ -78,7 +79,7 @@ impl Update {
     }
 
     fn running(&self) -> bool {
-        self.progress == Progress::InProgress
+        self.progress == Progress::Running
     }
 }
 
@@ -100,7 +101,7 @@ pub(super) fn start(scope: &mut Scope<'_>, call: &Call, cluster: &str, change: C
         id,
         kind: change.kind.to_owned(),
         target: change.target.clone(),
-        progress: Progress::InProgress,
+        progress: Progress::Running,
         params: change.params,
         created: call.now,
         until,

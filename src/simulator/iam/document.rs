@@ -194,7 +194,7 @@ fn check_principal(principal: &Value) -> Result<(), String> {
 /// The account of a principal, written as an ARN or as the bare account id.
 fn account_of(principal: &str) -> Option<&str> {
     let account = match principal.strip_prefix("arn:") {
-        Some(_) => principal.splitn(6, ':').nth(4)?,
+        Some(_) => principal.split(':').nth(4)?,
         None => principal,
     };
     (account.len() == 12 && account.bytes().all(|byte| byte.is_ascii_digit())).then_some(account)

@@ -87,7 +87,7 @@ impl FaultyDisk {
                 }
                 // A length that rose is kept: a file may be longer than what was written into it.
                 Operation::Length(length) if length > bytes.len() => {
-                    Operation::Length(length).perform(&mut bytes)
+                    Operation::Length(length).perform(&mut bytes);
                 }
                 Operation::Write(..) | Operation::Length(_) => {}
             }

@@ -133,7 +133,7 @@ fn picture(nodes: &[&Node], name: &str) -> Markup {
         .iter()
         .map(|node| {
             let (look, word) = look(node);
-            let steps = node.children.iter().filter_map(|child| child.steps).next();
+            let steps = node.children.iter().find_map(|child| child.steps);
             let detail = match (node.children.len(), steps) {
                 (1, Some(steps)) => format!("{} {}/{}", short_kind(node), steps.done, steps.total),
                 (0 | 1, _) => short_kind(node).to_owned(),

@@ -342,7 +342,7 @@ fn self_wait(object: &Object, node: &Reported) -> Wait {
     let title = format!("{} {}", key.kind, key.name);
     if is_aws(&key) {
         let resource = ResourceView::of(object);
-        let urgency = if resource.phase == Phase::Trouble { 0 } else { 1 };
+        let urgency = u8::from(resource.phase != Phase::Trouble);
         let message = resource.error.or(resource.message).unwrap_or_else(|| "not ready".into());
         return Wait { object: Some(key), title, message, since: resource.since, urgency };
     }

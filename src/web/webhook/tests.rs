@@ -35,7 +35,7 @@ fn the_documented_example_verifies_and_nothing_else_does() {
 struct Bench {
     router: Router,
     metrics: Arc<Metrics>,
-    _files: Vec<tempfile::NamedTempFile>,
+    files: Vec<tempfile::NamedTempFile>,
 }
 
 fn bench(github: bool, generic: bool) -> Bench {
@@ -56,7 +56,7 @@ fn bench(github: bool, generic: bool) -> Bench {
     };
     let metrics = Arc::new(Metrics::new());
     let router = router(&settings, Trigger::default(), snapshots(), metrics.clone());
-    Bench { router, metrics, _files: files }
+    Bench { router, metrics, files: files }
 }
 
 fn sign(body: &[u8]) -> String {
@@ -112,7 +112,7 @@ async fn a_push_asks_the_source_once_and_its_replay_does_not() {
     let bench = Bench {
         router: router(&settings, poller.trigger(), snapshots(), metrics.clone()),
         metrics,
-        _files: vec![settings_secret],
+        files: vec![settings_secret],
     };
     let (found, _keep) = tokio::sync::mpsc::channel(8);
     let stop = tokio_util::sync::CancellationToken::new();
@@ -233,7 +233,7 @@ async fn a_receiver_without_a_secret_does_not_exist() {
 #[tokio::test]
 async fn a_lost_secret_closes_the_receiver() {
     let mut bench = bench(true, false);
-    bench._files.clear();
+    bench.files.clear();
     assert_eq!(bench.send(push("d-1")).await.0, 503);
 }
 

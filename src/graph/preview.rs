@@ -154,6 +154,11 @@ fn words(source: &str) -> impl Iterator<Item = &str> {
     source.split(|char: char| !char.is_alphanumeric() && char != '_').filter(|word| !word.is_empty())
 }
 
+/// Whether everything that an expression names is as it will ever be.
+fn is_settled(expression: &Expression) -> bool {
+    expression.references().iter().all(|name| name == "schema")
+}
+
 fn placeholder(expression: &Expression) -> String {
     format!("${{{}}}", expression.source().trim())
 }
@@ -333,7 +338,7 @@ impl<'a> Pass<'a> {
             }
         }
         variables.evaluate(expression).map_err(|error| match error {
-            EvalError::Pending(what) if gappy || !self.is_settled(expression) => NoValue::Yet(what),
+            EvalError::Pending(what) if gappy || !is_settled(expression) => NoValue::Yet(what),
             EvalError::Fatal(what) if gappy => NoValue::Yet(what),
             // Nothing but a new spec can change what an instance says: waiting would never end.
             EvalError::Pending(what) => {
@@ -341,11 +346,6 @@ impl<'a> Pass<'a> {
             }
             EvalError::Fatal(what) => NoValue::Ever(what),
         })
-    }
-
-    /// Whether everything that an expression names is as it will ever be.
-    fn is_settled(&self, expression: &Expression) -> bool {
-        expression.references().iter().all(|name| name == "schema")
     }
 
     /// Computes a field as far as it goes. The error is for people.

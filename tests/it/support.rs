@@ -174,9 +174,8 @@ impl World {
                 }
             }
         };
-        if tokio::time::timeout(Duration::from_secs(60), wait).await.is_err() {
-            panic!("not in time: {what}\n{}", self.picture());
-        }
+        let held = tokio::time::timeout(Duration::from_secs(60), wait).await;
+        assert!(held.is_ok(), "not in time: {what}\n{}", self.picture());
     }
 
     /// Every object that is not ready, and why; the sync's findings; the last AWS calls that failed.

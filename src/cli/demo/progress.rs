@@ -68,7 +68,6 @@ impl Progress {
             let all_ready = !view.clusters.is_empty()
                 && view.clusters.iter().all(|cluster| cluster.phase == Phase::Ready);
             if all_ready && !told {
-                told = true;
                 self.say(&format!("all {} clusters are ready", view.clusters.len()));
                 if until_ready {
                     return Ok(());

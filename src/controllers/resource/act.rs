@@ -11,10 +11,7 @@ impl ResourceController {
         report: &mut Report,
         steps: &[Step],
     ) -> Result<Result<(), Next>, StoreError> {
-        let commit = subject
-            .object
-            .annotation(names::ANNOTATION_REVISION)
-            .and_then(|text| text.parse::<CommitId>().ok());
+        let commit = commit_of(&subject.object);
         let placement = &subject.placement;
         let session = self.sessions.mutate(&placement.role, &placement.region, commit.as_ref()).await;
         let outcome = match session {

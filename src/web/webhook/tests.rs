@@ -56,7 +56,7 @@ fn bench(github: bool, generic: bool) -> Bench {
     };
     let metrics = Arc::new(Metrics::new());
     let router = router(&settings, Trigger::default(), snapshots(), metrics.clone());
-    Bench { router, metrics, files: files }
+    Bench { router, metrics, files }
 }
 
 fn sign(body: &[u8]) -> String {

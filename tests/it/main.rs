@@ -4,6 +4,8 @@
 #![expect(clippy::unwrap_used, reason = "helpers of tests may fail as tests do")]
 
 mod architecture;
+mod binary;
+mod end_to_end;
 mod example;
 mod fleet_corpus;
 mod managers_ec2;

@@ -1,0 +1,404 @@
+//! The real binary from outside: `fleetwright run` and `fleetwright simulate` as processes, a Git repository
+//! between them and the test, and nothing else. What a test knows it has read from the page's API, from AWS,
+//! or from files.
+
+pub mod browser;
+pub mod inventory;
+pub mod repository;
+
+use std::collections::BTreeMap;
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use fleetwright::simulator::CallRecord;
+use hmac::{Hmac, KeyInit as _, Mac as _};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use self::repository::FleetRepository;
+
+/// Region of all that the tests make.
+pub const REGION: &str = "us-west-2";
+/// The account whose Argo CD is the hub's.
+pub const HUB: &str = "111111111111";
+/// Longest wait for anything, in real time; at the tests' speed that is hours of AWS's.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// Between two looks.
+const POLL: Duration = Duration::from_millis(20);
+/// What signs the deliveries of the Git host.
+const WEBHOOK_SECRET: &str = "a secret between the host and the daemon";
+/// Lines of each log that are shown when a test fails.
+const LOG_TAIL: usize = 60;
+
+/// How a bench is set up.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// How many times faster than the world both processes live.
+    pub speed: f64,
+    /// `mode` of the daemon.
+    pub mode: &'static str,
+    /// How often the daemon asks Git by itself.
+    pub poll: &'static str,
+    /// How often everything is compared with AWS.
+    pub resync: &'static str,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { speed: 400.0, mode: "reconcile", poll: "5m", resync: "2h" }
+    }
+}
+
+/// A process that ends with the test.
+struct Process {
+    name: &'static str,
+    child: Child,
+    log: PathBuf,
+}
+
+impl Process {
+    fn start(name: &'static str, log: PathBuf, arguments: &[String]) -> Self {
+        let output = std::fs::OpenOptions::new().create(true).append(true).open(&log).unwrap();
+        let child = Command::new(env!("CARGO_BIN_EXE_fleetwright"))
+            .args(arguments)
+            .env_remove("AWS_ACCESS_KEY_ID")
+            .stdin(Stdio::null())
+            .stdout(output.try_clone().unwrap())
+            .stderr(output)
+            .spawn()
+            .unwrap();
+        Self { name, child, log }
+    }
+
+    fn is_alive(&mut self) -> bool {
+        self.child.try_wait().unwrap().is_none()
+    }
+
+    /// SIGKILL, as a crash.
+    fn kill(&mut self) {
+        self.child.kill().ok();
+        self.child.wait().ok();
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.kill();
+        if std::thread::panicking() {
+            let text = std::fs::read_to_string(&self.log).unwrap_or_default();
+            let lines: Vec<&str> = text.lines().collect();
+            let tail = lines.get(lines.len().saturating_sub(LOG_TAIL)..).unwrap_or_default();
+            eprintln!("---- log of {} ----\n{}", self.name, tail.join("\n"));
+        }
+    }
+}
+
+/// A daemon, a simulated AWS and a fleet repository.
+pub struct Bench {
+    pub repository: FleetRepository,
+    options: Options,
+    simulator: Option<Process>,
+    daemon: Option<Process>,
+    aws_port: u16,
+    page_port: u16,
+    webhook_port: u16,
+    metrics_port: u16,
+    client: reqwest::Client,
+    deliveries: u32,
+    // Last, so that the processes are gone when it goes.
+    home: TempDir,
+}
+
+impl Bench {
+    /// A simulated AWS without anything in it, an empty repository, no daemon yet.
+    pub async fn new(options: Options) -> Self {
+        let home = tempfile::tempdir().unwrap();
+        let [aws_port, page_port, webhook_port, metrics_port] = free_ports();
+        let mut bench = Self {
+            repository: FleetRepository::new(home.path()),
+            options,
+            simulator: None,
+            daemon: None,
+            aws_port,
+            page_port,
+            webhook_port,
+            metrics_port,
+            client: reqwest::Client::builder().timeout(Duration::from_secs(10)).build().unwrap(),
+            deliveries: 0,
+            home,
+        };
+        std::fs::write(bench.path("webhook-secret"), WEBHOOK_SECRET).unwrap();
+        bench.start_simulator().await;
+        bench
+    }
+
+    /// A path in the test's own directory.
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.home.path().join(name)
+    }
+
+    /// Starts the simulated AWS, with the state that its journal holds.
+    pub async fn start_simulator(&mut self) {
+        let arguments = [
+            "simulate".to_owned(),
+            "--listen".to_owned(),
+            format!("127.0.0.1:{}", self.aws_port),
+            format!("--speed={}", self.options.speed),
+            "--seed=11".to_owned(),
+            "--no-limits".to_owned(),
+            "--tag-lag=2".to_owned(),
+            "--journal".to_owned(),
+            self.path("aws.journal").display().to_string(),
+        ];
+        self.simulator = Some(Process::start("simulate", self.path("simulate.log"), &arguments));
+        let url = self.aws_url("/_fleetwright/clock");
+        self.until("the simulated AWS answers", async || self.get(&url).await.is_some()).await;
+    }
+
+    /// Kills the simulated AWS.
+    pub fn kill_simulator(&mut self) {
+        self.simulator.take().unwrap().kill();
+    }
+
+    /// Starts the daemon.
+    pub fn start_daemon(&mut self) {
+        let configuration = json!({
+            "fleet": {"id": "e2e"},
+            "source": {"git": {"url": self.repository.url(), "revision": "branch:main", "poll": self.options.poll}},
+            "data": {"directory": self.path("data")},
+            "aws": {"endpointUrl": self.aws_url("")},
+            "clock": {"speed": self.options.speed},
+            "mode": self.options.mode,
+            "resync": {"interval": self.options.resync},
+            "webhook": {
+                "listen": format!("127.0.0.1:{}", self.webhook_port),
+                "github": {"secretFile": self.path("webhook-secret")},
+            },
+            "page": {"listen": format!("127.0.0.1:{}", self.page_port)},
+            "metrics": {"listen": format!("127.0.0.1:{}", self.metrics_port)},
+            "export": {"directory": self.path("export")},
+            "log": {"format": "human", "level": "info"},
+        });
+        let file = self.path("fleetwright.yaml");
+        std::fs::write(&file, configuration.to_string()).unwrap();
+        let arguments = ["run".to_owned(), "--config".to_owned(), file.display().to_string()];
+        self.daemon = Some(Process::start("run", self.path("run.log"), &arguments));
+    }
+
+    /// Kills the daemon, as a crash would.
+    pub fn kill_daemon(&mut self) {
+        self.daemon.take().unwrap().kill();
+    }
+
+    /// Whether the daemon still runs.
+    pub fn daemon_is_alive(&mut self) -> bool {
+        self.daemon.as_mut().is_some_and(Process::is_alive)
+    }
+
+    /// Address of the status page.
+    pub fn page_url(&self, path: &str) -> String {
+        format!("http://127.0.0.1:{}{path}", self.page_port)
+    }
+
+    /// Address of the receivers of push events.
+    pub fn webhook_url(&self, path: &str) -> String {
+        format!("http://127.0.0.1:{}{path}", self.webhook_port)
+    }
+
+    /// Address of the simulated AWS.
+    pub fn aws_url(&self, path: &str) -> String {
+        format!("http://127.0.0.1:{}{path}", self.aws_port)
+    }
+
+    /// JSON from an address, when there is some.
+    async fn get(&self, url: &str) -> Option<Value> {
+        let response = self.client.get(url).send().await.ok()?;
+        if !response.status().is_success() {
+            return None;
+        }
+        response.json().await.ok()
+    }
+
+    /// JSON from the daemon's API; null while it does not answer.
+    pub async fn api(&self, path: &str) -> Value {
+        self.get(&self.page_url(path)).await.unwrap_or_default()
+    }
+
+    /// All objects of the store, by key as `Kind.group/namespace/name`.
+    pub async fn objects(&self) -> BTreeMap<String, Value> {
+        let list = self.api("/api/v1/objects").await;
+        let items = list["items"].as_array().cloned().unwrap_or_default();
+        items.into_iter().map(|object| (key_of(&object), object)).collect()
+    }
+
+    /// Whether an object is there and ready.
+    pub async fn is_ready(&self, key: &str) -> bool {
+        self.objects().await.get(key).is_some_and(|object| condition(object, "Ready") == Some("True"))
+    }
+
+    /// Waits until an instance is ready.
+    pub async fn until_ready(&self, key: &str) {
+        self.until(&format!("{key} is ready"), async || self.is_ready(key).await).await;
+    }
+
+    /// The mutating and reading calls since a call's number.
+    pub async fn calls(&self, after: u64) -> Vec<CallRecord> {
+        let answer = self.get(&self.aws_url(&format!("/_fleetwright/calls?after={after}"))).await.unwrap();
+        serde_json::from_value(answer["calls"].clone()).unwrap()
+    }
+
+    /// Number of the last call so far.
+    pub async fn mark(&self) -> u64 {
+        self.calls(0).await.last().map_or(0, |call| call.number)
+    }
+
+    /// The calls that change AWS since a call's number.
+    pub async fn mutating(&self, after: u64) -> Vec<CallRecord> {
+        self.calls(after).await.into_iter().filter(|call| call.mutating).collect()
+    }
+
+    /// Waits until no call has been made for a while (real time), and answers the last call's number.
+    pub async fn until_quiet(&self, quiet: Duration) -> u64 {
+        let deadline = Instant::now() + PATIENCE;
+        let (mut last, mut since) = (self.mark().await, Instant::now());
+        while since.elapsed() < quiet {
+            assert!(Instant::now() < deadline, "AWS is called and called");
+            tokio::time::sleep(POLL).await;
+            let now = self.mark().await;
+            if now != last {
+                (last, since) = (now, Instant::now());
+            }
+        }
+        last
+    }
+
+    /// Waits until something holds; otherwise the test fails and shows the fleet.
+    pub async fn until(&self, what: &str, holds: impl AsyncFn() -> bool) {
+        let deadline = Instant::now() + PATIENCE;
+        while !holds().await {
+            if Instant::now() > deadline {
+                panic!("not in time: {what}\n{}", self.picture().await);
+            }
+            tokio::time::sleep(POLL).await;
+        }
+    }
+
+    /// Every object that is not ready, and why; the sync's state; the last calls that failed.
+    pub async fn picture(&self) -> String {
+        let mut text = String::new();
+        for (key, object) in self.objects().await {
+            let going = if object["metadata"]["deletionTimestamp"].is_null() { "" } else { " (terminating)" };
+            for condition in object["status"]["conditions"].as_array().into_iter().flatten() {
+                if condition["type"] == "Ready" && (condition["status"] != "True" || !going.is_empty()) {
+                    text.push_str(&format!(
+                        "{key}{going}: {} {}\n",
+                        condition["status"], condition["message"]
+                    ));
+                }
+            }
+        }
+        text.push_str(&format!("sync: {:#}\n", self.api("/api/v1/sync").await));
+        let answer = self.get(&self.aws_url("/_fleetwright/calls")).await.unwrap_or_default();
+        let calls: Vec<CallRecord> = serde_json::from_value(answer["calls"].clone()).unwrap_or_default();
+        for call in calls.iter().rev().filter(|call| call.outcome != "OK").take(8) {
+            text.push_str(&format!("failed call: {} {} {}\n", call.operation, call.outcome, call.parameters));
+        }
+        text
+    }
+
+    /// Tells the daemon what GitHub tells after a push, signed.
+    pub async fn push_event(&mut self, commit: &str) -> reqwest::StatusCode {
+        self.deliveries += 1;
+        let body = json!({"ref": "refs/heads/main", "after": commit}).to_string();
+        let mut mac = Hmac::<sha2::Sha256>::new_from_slice(WEBHOOK_SECRET.as_bytes()).unwrap();
+        mac.update(body.as_bytes());
+        let signature: String =
+            mac.finalize().into_bytes().iter().map(|byte| format!("{byte:02x}")).collect();
+        let response = self
+            .client
+            .post(self.webhook_url("/webhook/github"))
+            .header("content-type", "application/json")
+            .header("x-github-event", "push")
+            .header("x-github-delivery", format!("delivery-{}", self.deliveries))
+            .header("x-hub-signature-256", format!("sha256={signature}"))
+            .body(body)
+            .send()
+            .await
+            .unwrap();
+        response.status()
+    }
+
+    /// Whether a commit is the revision in force.
+    pub async fn is_in_force(&self, commit: &str) -> bool {
+        self.api("/api/v1/sync").await["revision"]["commit"] == commit
+    }
+
+    /// Waits until a commit is the revision in force.
+    pub async fn until_in_force(&self, commit: &str) {
+        self.until(&format!("{commit} is in force"), async || self.is_in_force(commit).await).await;
+    }
+
+    /// An SDK configuration for the administrator of an account.
+    pub fn sdk(&self, account: &str) -> aws_config::SdkConfig {
+        aws_config::SdkConfig::builder()
+            .behavior_version(aws_config::BehaviorVersion::latest())
+            .endpoint_url(self.aws_url(""))
+            .region(aws_config::Region::new(REGION))
+            .credentials_provider(aws_credential_types::provider::SharedCredentialsProvider::new(
+                aws_credential_types::Credentials::new(account, "test", None, None, "test"),
+            ))
+            .build()
+    }
+
+    /// Makes the roles that the sample expects in an account: the daemon's, and the administrators'.
+    pub async fn account(&self, account: &str) {
+        let iam = aws_sdk_iam::Client::new(&self.sdk(account));
+        let trusted = fleetwright::simulator::DEFAULT_ACCOUNT;
+        let trust = json!({"Version": "2012-10-17", "Statement": [{
+            "Effect": "Allow",
+            "Principal": {"AWS": format!("arn:aws:iam::{trusted}:root")},
+            "Action": ["sts:AssumeRole", "sts:TagSession"],
+        }]});
+        for name in inventory::ROLES_OF_THE_TEST {
+            let role = iam.create_role().role_name(name).assume_role_policy_document(trust.to_string());
+            role.send().await.unwrap();
+            let all = "arn:aws:iam::aws:policy/AdministratorAccess";
+            iam.attach_role_policy().role_name(name).policy_arn(all).send().await.unwrap();
+        }
+    }
+}
+
+/// `Kind.group/namespace/name`, without the parts that are empty.
+pub fn key_of(object: &Value) -> String {
+    let object = fleetwright::api::Object::from_value(object.clone()).unwrap();
+    object.key().to_string()
+}
+
+/// Status of a condition.
+pub fn condition<'a>(object: &'a Value, type_: &str) -> Option<&'a str> {
+    let conditions = object["status"]["conditions"].as_array()?;
+    conditions.iter().find(|condition| condition["type"] == type_)?["status"].as_str()
+}
+
+/// Calls by operation.
+pub fn by_operation(calls: &[CallRecord]) -> BTreeMap<&str, usize> {
+    let mut counts = BTreeMap::new();
+    for call in calls {
+        *counts.entry(call.operation.as_str()).or_insert(0) += 1;
+    }
+    counts
+}
+
+/// Ports that nobody listens on: taken all at once so that they differ.
+fn free_ports<const N: usize>() -> [u16; N] {
+    let listeners: [TcpListener; N] = std::array::from_fn(|_| TcpListener::bind("127.0.0.1:0").unwrap());
+    listeners.map(|listener| listener.local_addr().unwrap().port())
+}
+
+/// A file of `tests/data/e2e`.
+pub fn data(name: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/e2e").join(name);
+    std::fs::read_to_string(path).unwrap()
+}

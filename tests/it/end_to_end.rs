@@ -1,0 +1,109 @@
+//! Whole fleets through the real binary: what a commit makes of AWS and of Argo CD's Secrets.
+
+mod change;
+mod crash;
+mod page;
+mod provision;
+mod safety;
+
+use std::time::Duration;
+
+use crate::binary::{Bench, HUB, Options, data};
+use crate::support::corpus;
+
+/// Where the sample's definitions are in the corpus.
+const SAMPLE: &str = "eks-cluster-mgmt/charts/kro/resource-groups/eks";
+/// Long enough in real time for every follow-up of a change to have begun.
+const QUIET: Duration = Duration::from_millis(600);
+
+/// The accounts of the spokes.
+const ACCOUNT: &str = "222222222222";
+const OTHER_ACCOUNT: &str = "333333333333";
+
+/// The sample's own definitions, when the corpus is there.
+fn sample_definitions() -> Option<Vec<(&'static str, String)>> {
+    let directory = corpus()?.join(SAMPLE);
+    let files = ["rg-vpc.yaml", "rg-eks-basic.yaml", "rg-eks.yaml"];
+    Some(files.map(|file| (file, std::fs::read_to_string(directory.join(file)).unwrap())).to_vec())
+}
+
+/// Definitions of the same shape, which are always there.
+fn own_definitions() -> Vec<(&'static str, String)> {
+    ["network.yaml", "control-plane.yaml", "cluster.yaml"].map(|file| (file, data(file))).to_vec()
+}
+
+fn write_definitions(bench: &Bench, definitions: &[(&'static str, String)]) {
+    for (file, text) in definitions {
+        bench.repository.write(&format!("definitions/{file}"), text);
+    }
+}
+
+/// A namespace whose objects live in an account.
+fn write_account(bench: &Bench, name: &str, account: &str) {
+    let text = format!(
+        "apiVersion: v1
+kind: Namespace
+metadata:
+  name: {name}
+---
+apiVersion: services.k8s.aws/v1alpha1
+kind: IAMRoleSelector
+metadata:
+  name: {name}
+spec:
+  arn: arn:aws:iam::{account}:role/fleet
+  namespaceSelector:
+    names: [{name}]
+"
+    );
+    bench.repository.write(&format!("accounts/{name}.yaml"), &text);
+}
+
+/// The manifest of a cluster; `more` is the rest of its spec.
+fn cluster(name: &str, account: &str, more: &str) -> String {
+    format!(
+        "apiVersion: kro.run/v1alpha1
+kind: EksCluster
+metadata:
+  name: {name}
+  namespace: argocd
+spec:
+  name: {name}
+  accountId: \"{account}\"
+  managementAccountId: \"{HUB}\"
+  tenant: shop
+  environment: test
+{more}"
+    )
+}
+
+/// Writes account and manifest of a cluster with a network of its own.
+fn write_cluster(bench: &Bench, name: &str, account: &str) {
+    write_account(bench, name, account);
+    bench.repository.write(&format!("clusters/{name}.yaml"), &cluster(name, account, ""));
+}
+
+/// Key of a cluster's instance.
+fn instance(name: &str) -> String {
+    format!("EksCluster.kro.run/argocd/{name}")
+}
+
+/// A bench with one cluster, `one`, ready.
+async fn with_one_cluster(options: Options) -> Bench {
+    let mut bench = Bench::new(options).await;
+    bench.account(ACCOUNT).await;
+    write_definitions(&bench, &own_definitions());
+    write_cluster(&bench, "one", ACCOUNT);
+    bench.repository.commit("a cluster");
+    bench.start_daemon();
+    bench.until_ready(&instance("one")).await;
+    bench
+}
+
+/// Commits, tells the daemon, waits until the commit is in force.
+async fn take(bench: &mut Bench, message: &str) -> String {
+    let commit = bench.repository.commit(message);
+    assert_eq!(bench.push_event(&commit).await, 202);
+    bench.until_in_force(&commit).await;
+    commit
+}

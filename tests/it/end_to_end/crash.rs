@@ -1,0 +1,69 @@
+//! SIGKILL at any moment: nothing is made twice, nothing is lost, the fleet arrives.
+
+use std::collections::BTreeSet;
+
+use rand::rngs::StdRng;
+use rand::{RngExt as _, SeedableRng as _};
+
+use super::*;
+use crate::binary::inventory::Inventory;
+
+/// Kills in one run.
+const KILLS: usize = 10;
+
+/// Every AWS object belongs to one object of the store, and every AWS object of the store is there once.
+pub(super) async fn assert_one_each(bench: &Bench, accounts: &[&Inventory]) {
+    let objects = bench.objects().await;
+    let stored: BTreeSet<&str> = objects
+        .keys()
+        .filter(|key| key.split('/').next().is_some_and(|kind| kind.ends_with(".services.k8s.aws")))
+        .map(String::as_str)
+        .collect();
+    let mut found = BTreeSet::new();
+    for inventory in accounts {
+        for (object, ids) in &inventory.owned {
+            assert_eq!(ids.len(), 1, "{object} is in AWS more than once: {ids:?}");
+            assert!(found.insert(object.as_str()), "{object} is in two accounts");
+        }
+    }
+    assert_eq!(found, stored, "left: in AWS, right: in the store");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn ten_kills_leave_one_of_everything() {
+    let seed = std::env::var("FLEETWRIGHT_SEED")
+        .ok()
+        .and_then(|text| text.parse().ok())
+        .unwrap_or_else(rand::random);
+    println!("FLEETWRIGHT_SEED={seed}");
+    let mut random = StdRng::seed_from_u64(seed);
+    let mut bench = Bench::new(Options { speed: 200.0, ..Options::default() }).await;
+    bench.account(ACCOUNT).await;
+    write_definitions(&bench, &own_definitions());
+    write_cluster(&bench, "one", ACCOUNT);
+    bench.repository.commit("a cluster");
+    let with_aws = random.random_range(1..KILLS - 1);
+    for kill in 0..KILLS {
+        let before = bench.mark().await;
+        bench.start_daemon();
+        // Counted from the first call, so that each life does something.
+        bench.until("the daemon works", async || bench.mark().await > before).await;
+        let life = Duration::from_millis(random.random_range(0..400));
+        tokio::time::sleep(life).await;
+        bench.kill_daemon();
+        let calls = bench.mutating(before).await;
+        println!("life {kill}: {} ms after its first call, {} mutating calls", life.as_millis(), calls.len());
+        if kill == with_aws {
+            bench.kill_simulator();
+            bench.start_simulator().await;
+            println!("and AWS with it");
+        }
+    }
+    bench.start_daemon();
+    bench.until_ready(&instance("one")).await;
+    bench.until_quiet(QUIET).await;
+    let inventory = Inventory::of(&bench, ACCOUNT).await;
+    assert_eq!(inventory.others, Vec::<String>::new(), "everything carries our tags");
+    assert_one_each(&bench, &[&inventory]).await;
+    assert_eq!(inventory.owned.len(), 21);
+}

@@ -247,11 +247,8 @@ async fn observe_changes_nothing_and_shows_the_plan() {
         })
     };
     bench.until("the plan of the VPC is shown", async || planned(vpc).await).await;
-    bench
-        .until("the plan of a role is shown", async || {
-            planned("Role.iam.services.k8s.aws/one/one-cluster").await
-        })
-        .await;
+    let address = "ElasticIPAddress.ec2.services.k8s.aws/one/one-a";
+    bench.until("the plan of an address is shown", async || planned(address).await).await;
     bench.until_quiet(QUIET).await;
     let calls = bench.calls(before).await;
     assert!(!calls.is_empty(), "it looked");

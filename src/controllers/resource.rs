@@ -69,6 +69,7 @@ pub struct ResourceController {
     waiting: Arc<Waiting>,
     executor: Executor,
     clock: Clock,
+    began: Timestamp,
     settings: Settings,
 }
 
@@ -97,7 +98,8 @@ impl ResourceController {
     ) -> Self {
         let executor = Executor::new(store.clone(), clock.clone(), 0);
         let managers = managers.into_iter().map(|manager| (manager.kind(), manager)).collect();
-        Self { store, mirror, accounts, sessions, managers, waiting, executor, clock, settings }
+        let began = clock.now();
+        Self { store, mirror, accounts, sessions, managers, waiting, executor, clock, began, settings }
     }
 
     /// Whether a kind is reconciled here.

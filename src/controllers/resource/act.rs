@@ -1,6 +1,6 @@
 //! Acts on AWS, and decides by the class of an error what happens next.
 
-use super::timing::{BUSY_POLL, FOREIGN_POLL, LAG_POLL, PROPAGATION_PATIENCE, SETTLE_WINDOW};
+use super::timing::{BUSY_POLL, FOREIGN_POLL, LAG_POLL, PROPAGATION_PATIENCE};
 use super::*;
 
 impl ResourceController {
@@ -87,9 +87,7 @@ impl ResourceController {
             ErrorClass::InUse => Next::After(BUSY_POLL),
             ErrorClass::NotFound => Next::After(LAG_POLL),
             ErrorClass::AlreadyExists => {
-                let recent = intent_of(object).is_some_and(|intent| {
-                    self.clock.now().duration_since(intent.recorded_at) < SETTLE_WINDOW
-                });
+                let recent = intent_of(object).is_some_and(|intent| self.is_recent(&intent));
                 if recent && object.status().pointer("/fleetwright/created").is_some() {
                     Next::After(LAG_POLL)
                 } else {

@@ -1,6 +1,6 @@
 //! An object that is wanted: observe, compare, perform, until AWS is as the store says.
 
-use super::timing::{LAG_POLL, SETTLE_WINDOW, progress_poll};
+use super::timing::{LAG_POLL, progress_poll};
 use super::*;
 
 /// Observe-and-perform rounds in one pass; each follows up on what the one before created.
@@ -177,8 +177,7 @@ impl ResourceController {
             .is_some_and(|created| *created == json!(true));
         let seen =
             subject.object.status().pointer("/fleetwright/seen").is_some_and(|seen| *seen == json!(true));
-        let age = self.clock.now().duration_since(intent.recorded_at);
-        if age >= SETTLE_WINDOW {
+        if !self.is_recent(intent) {
             return None;
         }
         // With a token the same call may simply be made again. Where AWS has refused, nothing is pending.
@@ -189,11 +188,7 @@ impl ResourceController {
 
     pub(super) fn is_fresh(&self, subject: &Subject) -> bool {
         let created = subject.object.status().pointer("/fleetwright/created").is_some();
-        created
-            && subject
-                .intent
-                .as_ref()
-                .is_some_and(|intent| self.clock.now().duration_since(intent.recorded_at) < SETTLE_WINDOW)
+        created && subject.intent.as_ref().is_some_and(|intent| self.is_recent(intent))
     }
 }
 

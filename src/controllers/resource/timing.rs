@@ -25,7 +25,18 @@ pub(super) fn deletion_poll(elapsed: Duration) -> Duration {
     (elapsed / 8).clamp(Duration::from_secs(2), Duration::from_secs(15))
 }
 
+/// How long ago something was recorded. A record from the future is of an earlier life whose clock ran ahead
+/// of this one's: it is at least as old as this life, which began at `began`.
+fn age(now: Timestamp, began: Timestamp, recorded_at: Timestamp) -> SignedDuration {
+    now.duration_since(if recorded_at > now { began } else { recorded_at })
+}
+
 impl ResourceController {
+    /// Whether a create may still be invisible.
+    pub(super) fn is_recent(&self, intent: &Intent) -> bool {
+        age(self.clock.now(), self.began, intent.recorded_at) < SETTLE_WINDOW
+    }
+
     pub(super) fn progressing_since(&self, object: &Object, report: &mut Report, field: &str) -> Timestamp {
         let recorded = object.status().pointer(&format!("/fleetwright/{field}")).and_then(Value::as_str);
         let since = recorded.and_then(|text| text.parse().ok()).unwrap_or_else(|| self.clock.now());
@@ -49,6 +60,15 @@ impl ResourceController {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_clock_that_went_back_does_not_stop_a_create_for_hours() {
+        let at = |seconds| Timestamp::from_second(seconds).unwrap();
+        assert_eq!(age(at(100), at(0), at(70)).as_secs(), 30);
+        assert_eq!(age(at(100), at(95), at(70)).as_secs(), 30, "of an earlier life, by the same clock");
+        assert_eq!(age(at(100), at(95), at(9_000)).as_secs(), 5);
+        assert_eq!(age(at(160), at(95), at(9_000)).as_secs(), 65);
+    }
 
     #[test]
     fn polling_is_dense_near_the_expected_end() {

@@ -24,9 +24,7 @@ async fn the_page_follows_a_cluster_without_a_reload() {
     browser.until("the cluster is on its way", &format!("({STATE}).includes('progressing')")).await;
     let pictures = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
     browser.screenshot(&pictures.join("page-progressing.png")).await;
-    browser
-        .until("the cluster is ready", &format!("({STATE}).includes('ready')"))
-        .await;
+    browser.until("the cluster is ready", &format!("({STATE}).includes('ready')")).await;
     assert_eq!(browser.evaluate("window.neverReloaded").await, true, "the page was loaded again");
     browser.screenshot(&pictures.join("page-ready.png")).await;
     println!("pictures are in {}", pictures.display());

@@ -19,6 +19,8 @@ pub mod condition_types {
     pub const RECOVERABLE: &str = "ACK.Recoverable";
     /// ACK: every `…Ref` is resolved.
     pub const REFERENCES_RESOLVED: &str = "ACK.ReferencesResolved";
+    /// ACK: for people to know; nothing is wrong.
+    pub const ADVISORY: &str = "ACK.Advisory";
     /// ACK: which role selector applies.
     pub const IAM_ROLE_SELECTED: &str = "ACK.IAMRoleSelected";
     /// kro: finalizer and labels are in place.

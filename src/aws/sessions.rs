@@ -25,10 +25,11 @@ use super::{AwsError, ErrorClass, Session};
 use crate::api::{AccountId, Arn, CommitId, Region};
 use crate::clock::Clock;
 
-/// How many seconds an assumed session lasts: what AWS allows for every role, chained ones included.
-const LIFETIME_SECONDS: i32 = 3600;
-/// When a session is replaced: ten minutes before its end, more than any reconciliation takes.
-const RENEW_AFTER: Duration = Duration::from_secs(3000);
+/// How long an assumed session lasts unless set otherwise: what AWS allows for every role, chained ones included.
+const LIFETIME: Duration = Duration::from_secs(3600);
+/// How long before its end a session is replaced: more than any reconciliation takes. Short sessions are
+/// replaced when a third of them is left.
+const RENEWAL: Duration = Duration::from_secs(600);
 /// How many sessions for changes are kept. A commit touches one role per account, and commits end.
 const CHANGE_SESSIONS: usize = 256;
 
@@ -76,7 +77,7 @@ pub enum BaseCredentials {
 }
 
 /// How AWS is reached.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct SessionSettings {
     /// One URL for all services instead of AWS's own.
     pub endpoint: Option<String>,
@@ -86,6 +87,28 @@ pub struct SessionSettings {
     pub credentials: BaseCredentials,
     /// The account that the daemon's own credentials must belong to, where it is known.
     pub own_account: Option<AccountId>,
+    /// How long the session of an assumed role lasts. AWS allows 15 minutes to 12 hours, no more than the
+    /// role's own maximum, and one hour when the daemon's own credentials are a role's session (chaining).
+    pub role_session: Duration,
+}
+
+impl Default for SessionSettings {
+    fn default() -> Self {
+        Self {
+            endpoint: None,
+            http_client: None,
+            credentials: BaseCredentials::default(),
+            own_account: None,
+            role_session: LIFETIME,
+        }
+    }
+}
+
+impl SessionSettings {
+    /// After what part of its life a session is replaced.
+    fn renew_after(&self) -> Duration {
+        self.role_session.saturating_sub(RENEWAL.min(self.role_session / 3))
+    }
 }
 
 /// Builds sessions and keeps them.
@@ -255,7 +278,7 @@ impl Sessions {
                 let credentials =
                     self.assume(base, region, arn, external_id.as_deref(), &purpose.session_name()).await?;
                 // By span and not by AWS's stamp: the clock may run faster than the one AWS stamps with.
-                let renew_at = asked_at.checked_add(RENEW_AFTER).unwrap_or(Timestamp::MAX);
+                let renew_at = asked_at.checked_add(self.settings.renew_after()).unwrap_or(Timestamp::MAX);
                 (SharedCredentialsProvider::new(credentials), arn.account(), Some(renew_at))
             }
         };
@@ -287,7 +310,7 @@ impl Sessions {
             .assume_role()
             .role_arn(role.as_str())
             .role_session_name(name)
-            .duration_seconds(LIFETIME_SECONDS)
+            .duration_seconds(i32::try_from(self.settings.role_session.as_secs()).unwrap_or(i32::MAX))
             .set_external_id(external_id.map(str::to_owned))
             .send()
             .await

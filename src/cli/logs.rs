@@ -20,8 +20,9 @@ pub(super) fn start_to<W>(log: &Log, writer: W, terminal: bool) -> anyhow::Resul
 where
     W: for<'a> MakeWriter<'a> + Send + Sync + 'static,
 {
-    let filter = EnvFilter::try_new(&log.level)?;
-    let human = match log.format {
+    let Log { format, level } = log;
+    let filter = EnvFilter::try_new(level)?;
+    let human = match format {
         LogFormat::Auto => terminal,
         LogFormat::Human => true,
         LogFormat::Json => false,

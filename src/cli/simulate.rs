@@ -9,8 +9,9 @@ use clap::Args;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
+use crate::api::AccountId;
 use crate::clock::Clock;
-use crate::simulator::{Quotas, Simulator, SimulatorConfig};
+use crate::simulator::{AdministratorRole, DEFAULT_ACCOUNT, Quotas, Simulator, SimulatorConfig};
 
 /// Serve a simulated AWS (EC2, IAM, STS, EKS) on a local address.
 #[derive(Debug, Args)]
@@ -30,6 +31,9 @@ pub(crate) struct Simulate {
     /// No service quotas and no throttling.
     #[arg(long)]
     no_limits: bool,
+    /// A role with AdministratorAccess that exists from the start; the trusted account may assume it.
+    #[arg(long, value_name = "ACCOUNT=ROLE[,trusted=ACCOUNT]", value_parser = administrator)]
+    administrator: Vec<AdministratorRole>,
     /// Simulated seconds until filters see new tags.
     #[arg(long, default_value_t = 0.0, value_name = "SECONDS")]
     tag_lag: f64,
@@ -42,6 +46,7 @@ impl Simulate {
         let mut config = SimulatorConfig::new(Clock::accelerated(self.speed));
         config.seed = self.seed;
         config.journal = self.journal;
+        config.administrators = self.administrator;
         config.lag_tags = Duration::try_from_secs_f64(self.tag_lag).context("--tag-lag")?;
         if self.no_limits {
             config.quotas = Quotas::unlimited();
@@ -60,5 +65,44 @@ impl Simulate {
             }
         });
         Ok(simulator.serve(listener, shutdown).await?)
+    }
+}
+
+/// Reads `ACCOUNT=ROLE[,trusted=ACCOUNT]`; without `trusted` it is the account of the default credentials.
+fn administrator(text: &str) -> Result<AdministratorRole, String> {
+    let account = |text: &str| text.parse::<AccountId>().map_err(|error| error.to_string());
+    let (role, trusted) = match text.split_once(",trusted=") {
+        Some((role, trusted)) => (role, trusted),
+        None => (text, DEFAULT_ACCOUNT),
+    };
+    let (owner, name) = role.split_once('=').ok_or("expected ACCOUNT=ROLE[,trusted=ACCOUNT]")?;
+    let allowed = |letter: char| letter.is_ascii_alphanumeric() || "+=.@_-".contains(letter);
+    if name.is_empty() || name.len() > 64 || !name.chars().all(allowed) {
+        return Err(format!("`{name}` is no name of a role: 1 to 64 letters, digits and +=.@_-"));
+    }
+    Ok(AdministratorRole {
+        account: account(owner)?,
+        name: name.to_owned(),
+        trusted: account(trusted)?,
+        external_id: None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn administrators_are_read_or_refused() {
+        let read =
+            |text| administrator(text).map(|role| format!("{} {} {}", role.account, role.name, role.trusted));
+        assert_eq!(read("222222222222=fleet").unwrap(), format!("222222222222 fleet {DEFAULT_ACCOUNT}"));
+        let other = read("222222222222=fleet,trusted=333333333333").unwrap();
+        assert_eq!(other, "222222222222 fleet 333333333333");
+        for wrong in
+            ["222222222222", "222222222222=", "22=fleet", "222222222222=a,b", "222222222222=a,trusted=b"]
+        {
+            assert!(read(wrong).is_err(), "{wrong}");
+        }
     }
 }

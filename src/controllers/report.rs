@@ -5,8 +5,12 @@ use serde_json::{Map, Value, json};
 
 use crate::api::{Condition, ConditionStatus, Object, condition_types as types, set_condition};
 use crate::aws::{AwsError, ErrorClass};
+use crate::managers::EXTENSION;
 
 use super::accounts::Placement;
+
+/// Reason of an advisory: Git asks for something that is not done, because AWS has gone further.
+const HELD_BACK: &str = "HeldBack";
 
 /// How far the object is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -124,26 +128,35 @@ impl Report {
             Verdict::Recoverable { reason, message } => (
                 (ConditionStatus::Unknown, "Recoverable", message.clone()),
                 (ConditionStatus::False, types::RECOVERABLE, message.clone()),
-                Some((reason, message)),
+                Some((reason.as_str(), message.as_str())),
                 None,
             ),
             Verdict::Terminal { reason, message } => (
                 (ConditionStatus::False, "Terminal", message.clone()),
                 (ConditionStatus::False, types::TERMINAL, message.clone()),
                 None,
-                Some((reason, message)),
+                Some((reason.as_str(), message.as_str())),
             ),
         };
         self.condition(Condition::new(types::RESOURCE_SYNCED, synced.0, synced.1, synced.2));
         self.condition(Condition::new(types::READY, ready.0, ready.1, ready.2));
         self.toggle(types::RECOVERABLE, recoverable);
         self.toggle(types::TERMINAL, terminal);
+        let advice = self.advice();
+        self.toggle(types::ADVISORY, advice.as_ref().map(|advice| (HELD_BACK, advice.as_str())));
+    }
+
+    /// What the manager says that it holds back, e.g. a version older than the live one.
+    fn advice(&self) -> Option<String> {
+        let said = self.status.get(EXTENSION)?.get("advisories")?.as_array()?;
+        let said: Vec<&str> = said.iter().filter_map(Value::as_str).collect();
+        (!said.is_empty()).then(|| said.join("; "))
     }
 
     /// A condition that is only there to be True: written when it holds, cleared when it held before.
-    fn toggle(&mut self, type_: &str, holds: Option<(&String, &String)>) {
+    fn toggle(&mut self, type_: &str, holds: Option<(&str, &str)>) {
         match holds {
-            Some((reason, message)) => self.condition(Condition::new(type_, true, reason, message.as_str())),
+            Some((reason, message)) => self.condition(Condition::new(type_, true, reason, message)),
             None => {
                 if let Some(Value::Array(conditions)) = self.status.get_mut("conditions") {
                     conditions
@@ -173,6 +186,20 @@ mod tests {
 
     fn status_of(report: &Report, type_: &str) -> Option<ConditionStatus> {
         find_condition(&Value::Object(report.status.clone()), type_).map(|condition| condition.status)
+    }
+
+    #[test]
+    fn what_a_manager_holds_back_is_an_advisory_for_as_long_as_it_does() {
+        let object = Object::from_value(json!({"apiVersion": "v1", "kind": "X"})).unwrap();
+        let mut report = Report::on(&object, Timestamp::UNIX_EPOCH);
+        report.observed(&json!({EXTENSION: {"advisories": ["AWS runs 1.33, Git says 1.32"]}}));
+        report.conclude(&Verdict::Synced);
+        let advisory = find_condition(&Value::Object(report.status.clone()), types::ADVISORY).unwrap();
+        assert_eq!(advisory.message.as_deref(), Some("AWS runs 1.33, Git says 1.32"));
+        assert_eq!(status_of(&report, types::READY), Some(ConditionStatus::True));
+        report.observed(&json!({EXTENSION: {"advisories": null}}));
+        report.conclude(&Verdict::Synced);
+        assert_eq!(status_of(&report, types::ADVISORY), None);
     }
 
     #[test]

@@ -5,7 +5,10 @@ use std::sync::Arc;
 
 use crate::aws::{BaseCredentials, SessionSettings, Sessions};
 use crate::clock::Clock;
-use crate::config::{Config, GitAuth, GitRevision, Kubernetes, Mode as ConfiguredMode, SecretError, Source};
+use crate::config::{
+    Aws, Config, Fleet, Git, GitAuth, GitRevision, Guard, Kubernetes, Mode as ConfiguredMode, SecretError,
+    Source,
+};
 use crate::controllers::argocd::{Directory, Hub};
 use crate::controllers::resource::{Mode, Settings};
 use crate::fleet::Limits;
@@ -64,13 +67,33 @@ pub async fn assemble(
     clock: Clock,
     sessions: Option<Sessions>,
 ) -> Result<Parts, AssembleError> {
-    let data = &config.data_directory;
+    // Taken apart without a rest: a key that is added to the configuration must be given its effect here, or
+    // named with the place that has it.
+    let Config {
+        fleet: Fleet { id, default_namespace },
+        source: fleet_source,
+        data_directory: data,
+        aws,
+        clock_speed: _, // `clock`, which the caller hands in
+        mode,
+        unmanaged_kinds,
+        protection,
+        guard: Guard { max_removals, max_percent },
+        resync_interval,
+        webhook: _,        // `web::settings`
+        page: _,           // `web::settings`
+        metrics_listen: _, // `web::settings`
+        kubernetes,
+        export_directory,
+        log: _, // `cli::logs`, before anything else
+    } = config;
+    let Aws { endpoint_url: _, default_region, use_own_role_in, role_session_duration: _ } = aws;
     std::fs::create_dir_all(data)
         .map_err(|source| AssembleError::Data { path: data.display().to_string(), source })?;
     let store = Embedded::open(&store_file(config), Options::new(clock.clone()))?;
-    let (source, changes, poll) = source(config, data)?;
-    let sessions = sessions.unwrap_or_else(|| Sessions::new(session_settings(config), clock.clone()));
-    let hub = match &config.kubernetes {
+    let (source, changes, poll) = source(fleet_source, data)?;
+    let sessions = sessions.unwrap_or_else(|| Sessions::new(session_settings(aws), clock.clone()));
+    let hub = match kubernetes {
         Some(kubernetes) => Some(hub(kubernetes).await?),
         None => None,
     };
@@ -82,29 +105,26 @@ pub async fn assemble(
         changes,
         poll,
         sessions: Arc::new(sessions),
-        use_own_role_in: config.aws.use_own_role_in.clone(),
-        default_region: config.aws.default_region.clone(),
+        use_own_role_in: use_own_role_in.clone(),
+        default_region: default_region.clone(),
         settings: Settings {
-            fleet: config.fleet.id.clone(),
-            mode: match config.mode {
+            fleet: id.clone(),
+            mode: match mode {
                 ConfiguredMode::Reconcile => Mode::Reconcile,
                 ConfiguredMode::Observe => Mode::Observe,
             },
-            resync: config.resync_interval,
-            unmanaged_kinds: config.unmanaged_kinds,
-            protection: config.protection,
+            resync: *resync_interval,
+            unmanaged_kinds: *unmanaged_kinds,
+            protection: *protection,
         },
         sync: SyncSettings {
-            default_namespace: config.fleet.default_namespace.clone(),
+            default_namespace: default_namespace.clone(),
             limits: Limits::default(),
-            thresholds: Thresholds {
-                max_removals: config.guard.max_removals,
-                max_percent: usize::from(config.guard.max_percent),
-            },
-            protection: config.protection,
+            thresholds: Thresholds { max_removals: *max_removals, max_percent: usize::from(*max_percent) },
+            protection: *protection,
         },
         hub,
-        export: config.export_directory.as_ref().map(Directory::new),
+        export: export_directory.as_ref().map(Directory::new),
     })
 }
 
@@ -119,8 +139,8 @@ pub fn clock(config: &Config) -> Clock {
     Clock::accelerated(config.clock_speed)
 }
 
-fn session_settings(config: &Config) -> SessionSettings {
-    let endpoint = config.aws.endpoint_url.clone();
+fn session_settings(aws: &Aws) -> SessionSettings {
+    let endpoint = aws.endpoint_url.clone();
     // A simulated AWS on this machine knows no credentials: any will do, and none of the real ones leak to it.
     let simulated = endpoint.as_deref().is_some_and(is_loopback);
     let credentials = if simulated && std::env::var_os("AWS_ACCESS_KEY_ID").is_none() {
@@ -134,7 +154,8 @@ fn session_settings(config: &Config) -> SessionSettings {
     } else {
         BaseCredentials::DefaultChain
     };
-    SessionSettings { endpoint, credentials, ..SessionSettings::default() }
+    let role_session = aws.role_session_duration;
+    SessionSettings { endpoint, http_client: None, credentials, own_account: None, role_session }
 }
 
 /// Whether a URL leads to this machine.
@@ -146,25 +167,25 @@ fn is_loopback(url: &str) -> bool {
 
 type SourceParts = (Arc<dyn FleetSource>, Option<Changes>, PollerOptions);
 
-fn source(config: &Config, data: &Path) -> Result<SourceParts, AssembleError> {
-    match &config.source {
+fn source(source: &Source, data: &Path) -> Result<SourceParts, AssembleError> {
+    match source {
         Source::Directory(path) => {
             let source = DirectorySource::new(path, TreeLimits::default());
             let changes = source.changes()?;
             Ok((Arc::new(source), Some(changes), PollerOptions::default()))
         }
-        Source::Git(git) => {
-            let mut options = GitSourceOptions::new(git.url.clone(), data.join(MIRROR_DIRECTORY));
-            options.reference = match &git.revision {
+        Source::Git(Git { url, revision, path, poll, timeout, auth }) => {
+            let mut options = GitSourceOptions::new(url.clone(), data.join(MIRROR_DIRECTORY));
+            options.reference = match revision {
                 GitRevision::Default => Reference::Default,
                 GitRevision::Branch(name) => Reference::Branch(name.clone()),
                 GitRevision::Tag(name) => Reference::Tag(name.clone()),
                 GitRevision::Commit(commit) => Reference::Commit(commit.clone()),
                 GitRevision::Reference(name) => Reference::Name(name.clone()),
             };
-            options.path.clone_from(&git.path);
-            options.deadline = git.timeout;
-            options.credentials = match &git.auth {
+            options.path.clone_from(path);
+            options.deadline = *timeout;
+            options.credentials = match auth {
                 GitAuth::None => Credentials::None,
                 GitAuth::Token { username, token } => Credentials::Token {
                     username: match username {
@@ -179,7 +200,7 @@ fn source(config: &Config, data: &Path) -> Result<SourceParts, AssembleError> {
                     known_hosts: known_hosts_file.clone(),
                 },
             };
-            let poll = PollerOptions { interval: git.poll, ..PollerOptions::default() };
+            let poll = PollerOptions { interval: *poll, ..PollerOptions::default() };
             Ok((Arc::new(GitSource::new(options)), None, poll))
         }
     }

@@ -32,7 +32,8 @@ struct Rules {
 impl Access {
     /// The rules that a configuration asks for.
     pub(super) fn of(page: &Page) -> Self {
-        Self(Arc::new(Rules { listen: page.listen, token: page.token.clone() }))
+        let Page { listen, token } = page;
+        Self(Arc::new(Rules { listen: *listen, token: token.clone() }))
     }
 
     /// Puts every route behind the rules.

@@ -74,6 +74,7 @@ pub(super) fn router(
     snapshots: watch::Receiver<Arc<Snapshot>>,
     metrics: Arc<Metrics>,
 ) -> Router {
+    let Webhook { listen: _, github: for_github, generic: for_others } = settings;
     let receiver = |secret: &SecretSource, key| {
         Arc::new(Receiver {
             secret: secret.clone(),
@@ -85,11 +86,11 @@ pub(super) fn router(
         })
     };
     let mut router = Router::new();
-    if let Some(secret) = &settings.github {
+    if let Some(secret) = for_github {
         let state = receiver(secret, "webhook.github.secret");
         router = router.merge(Router::new().route("/webhook/github", post(github)).with_state(state));
     }
-    if let Some(secret) = &settings.generic {
+    if let Some(secret) = for_others {
         let state = receiver(secret, "webhook.generic.token");
         router = router.merge(Router::new().route("/webhook/generic", post(generic)).with_state(state));
     }

@@ -128,7 +128,7 @@ impl World {
                 credentials: BaseCredentials::Fixed(aws_credential_types::Credentials::new(
                     "test", "test", None, None, "test",
                 )),
-                own_account: None,
+                ..SessionSettings::default()
             },
             self.clock.clone(),
         );

@@ -44,12 +44,17 @@ impl HttpConnector for Sts {
 
 impl Sts {
     fn sessions(&self) -> Sessions {
+        self.sessions_of(LIFETIME)
+    }
+
+    fn sessions_of(&self, role_session: Duration) -> Sessions {
         let connector = SharedHttpConnector::new(self.clone());
         let settings = SessionSettings {
             endpoint: Some("http://127.0.0.1:1".into()),
             http_client: Some(http_client_fn(move |_, _| connector.clone())),
             credentials: BaseCredentials::Fixed(Credentials::new("AKIA1", "s", None, None, "test")),
             own_account: None,
+            role_session,
         };
         Sessions::new(settings, Clock::starting_at(Timestamp::UNIX_EPOCH, 1.0))
     }
@@ -124,6 +129,22 @@ async fn credentials_are_renewed_before_they_end() {
         tokio::time::sleep(Duration::from_secs(sleep)).await;
         sessions.read(&role(), &region("eu-central-1")).await.unwrap();
         assert_eq!(sts.asked("AssumeRole").len(), assumed);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_session_lasts_as_long_as_it_is_set_to() {
+    // Of 15 minutes a third is kept as a reserve, of 12 hours ten minutes.
+    for (minutes, fresh_after, over_after) in [(15, 9, 2), (720, 709, 2)] {
+        let sts = Sts::default();
+        let sessions = sts.sessions_of(Duration::from_secs(minutes * 60));
+        for (sleep, assumed) in [(0, 1), (fresh_after, 1), (over_after, 2)] {
+            tokio::time::sleep(Duration::from_secs(sleep * 60)).await;
+            sessions.read(&role(), &region("eu-central-1")).await.unwrap();
+            let asked = sts.asked("AssumeRole");
+            assert_eq!(asked.len(), assumed, "{minutes}");
+            assert_eq!(asked[0]["DurationSeconds"], (minutes * 60).to_string());
+        }
     }
 }
 

@@ -77,7 +77,7 @@ impl Held {
     /// The document to commit.
     pub fn approval(&self) -> String {
         format!(
-            "apiVersion: fleetwright.dev/v1alpha1\nkind: Approval\nmetadata:\n  name: approve-{digest}\nspec:\n  digest: {digest}\n  reason: <why these removals are meant>\n",
+            "apiVersion: fleetwright.dev/v1alpha1\nkind: Approval\nmetadata:\n  name: approve-{digest}\nspec:\n  digest: \"{digest}\"\n  reason: <why these removals are meant>\n",
             digest = self.digest
         )
     }
@@ -194,6 +194,15 @@ mod tests {
         assert_eq!(covered(Protection::default()), all);
         assert_eq!(covered(Protection { clusters: false, ..Protection::default() }), [all[0], all[2]]);
         assert_eq!(covered(Protection { vpcs: false, keys: false, ..Protection::default() }), [all[1]]);
+    }
+
+    #[test]
+    fn a_digest_stays_text_in_the_document() {
+        // Without quotes YAML would read this one as a number.
+        let held =
+            Held { digest: "12345678901234e5".into(), reason: String::new(), removals: BTreeMap::new() };
+        let parsed = crate::yaml::parse("approval.yaml", &held.approval(), &crate::yaml::Limits::default());
+        assert_eq!(parsed.documents[0].value["spec"]["digest"], "12345678901234e5");
     }
 
     #[test]

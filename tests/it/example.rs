@@ -502,3 +502,33 @@ fn add_ons_read_only_what_every_cluster_secret_has() {
     }
     assert!(read >= 4, "only {read} parameters found");
 }
+
+/// The YAML blocks of a text that hold objects.
+fn blocks(text: &str) -> Vec<&str> {
+    let blocks = text.split("```yaml\n").skip(1).filter_map(|rest| rest.split("```").next());
+    blocks.filter(|block| block.contains("kind:")).collect()
+}
+
+#[test]
+fn documented_manifests_are_sound() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut seen = 0;
+    for file in ["README.md", "fleet-repo-example/README.md", "docs/definitions.md", "docs/safety.md"] {
+        for block in blocks(&fs::read_to_string(root.join(file)).unwrap()) {
+            // A part of a definition is no object.
+            if !block.contains("apiVersion:") {
+                continue;
+            }
+            let mut tree = tree();
+            // The cluster of the read-me is one of the example's.
+            let path =
+                if block.contains("name: orders\n") { "clusters/orders.yaml" } else { "documented.yaml" };
+            tree.insert(path.into(), FileContent::text(block));
+            let checked = checked(&tree);
+            let findings: Vec<String> = checked.diagnostics.iter().map(ToString::to_string).collect();
+            assert_eq!(findings, [""; 0], "{file}:\n{block}");
+            seen += 1;
+        }
+    }
+    assert!(seen >= 5, "only {seen} manifests found");
+}

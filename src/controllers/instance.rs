@@ -90,7 +90,15 @@ impl InstanceController {
         if instance.is_terminating() {
             return self.delete(&instance).await;
         }
-        let Some(graph) = self.graphs.get(&key.group_kind()) else { return Ok(Next::Settled) };
+        let Some(graph) = self.graphs.get(&key.group_kind()) else {
+            let ours = instance.metadata.finalizers.iter().any(|name| name == names::FINALIZER_INSTANCE);
+            if ours && self.graphs.are_published() {
+                let message = format!("no definition creates {}", key.group_kind());
+                self.write(&instance, &InstanceStatus::unresolved(&message, instance.metadata.generation))
+                    .await?;
+            }
+            return Ok(Next::Settled);
+        };
         let suspended = instance.annotation(names::ANNOTATION_RECONCILE).is_some_and(|value| {
             value.eq_ignore_ascii_case("suspended") || value.eq_ignore_ascii_case("disabled")
         });

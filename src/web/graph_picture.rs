@@ -22,6 +22,8 @@ const MARGIN: f64 = 6.0;
 const SWEEPS: usize = 6;
 /// Characters that fit into a box.
 const LETTERS: usize = 22;
+/// Characters of the small line that fit.
+const SMALL_LETTERS: usize = 25;
 
 /// One box.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -133,9 +135,15 @@ fn box_of(item: &Item, x: f64, y: f64) -> Markup {
             rect.stripe x=(format!("{x:.0}")) y=(format!("{:.0}", y + 10.0)) width="3" height=(HEIGHT - 20.0) rx="1.5" {}
             text.name x=(name.0) y=(name.1) { (clipped(&item.id, LETTERS - 4)) }
             text.sign x=(state.0) y=(state.1) text-anchor="end" { (item.look.sign()) }
-            text.detail x=(detail.0) y=(detail.1) { (clipped(&format!("{} · {}", item.detail, item.word), LETTERS + 5)) }
+            text.detail x=(detail.0) y=(detail.1) { (small_line(item)) }
         }
     }
+}
+
+/// Detail and word where both fit; else the detail, and the sign alone tells the state.
+fn small_line(item: &Item) -> String {
+    let both = format!("{} · {}", item.detail, item.word);
+    if both.chars().count() <= SMALL_LETTERS { both } else { clipped(&item.detail, SMALL_LETTERS) }
 }
 
 fn clipped(text: &str, letters: usize) -> String {

@@ -30,12 +30,12 @@ pub(super) fn frame(snapshot: &Snapshot, namespace: &str, kind: &str, name: &str
         @if !shown.is_empty() {
             section aria-labelledby="graph-title" {
                 h2 #graph-title { "Graph" }
-                div #picture.picture tabindex="0" role="group" aria-label="Graph of the cluster" { (parts.part("picture", picture(&shown, &row.key.name))) }
+                div #picture.picture tabindex="0" role="group" aria-label="Graph of the cluster" { (parts.part("picture", picture(&shown, &row.key.name, ""))) }
             }
             section aria-labelledby="nodes-title" {
                 h2 #nodes-title { "Resources" }
                 @for node in &shown {
-                    @let id = node_id(node);
+                    @let id = node_id("", node);
                     article.node id=(id) { (parts.part(id.clone(), self::node(node, "", 0))) }
                 }
             }
@@ -52,8 +52,9 @@ pub(super) fn frame(snapshot: &Snapshot, namespace: &str, kind: &str, name: &str
     Some(Frame { title: format!("{}: {}", row.key.name, row.phase.word()), main, parts: parts.0 })
 }
 
-fn node_id(node: &Node) -> String {
-    element_id("node-", &node.id)
+/// `path`: the nodes above, each with a slash behind it.
+fn node_id(path: &str, node: &Node) -> String {
+    element_id("node-", &format!("{path}{}", node.id))
 }
 
 fn headline(detail: &ClusterDetail) -> Markup {
@@ -128,7 +129,7 @@ fn short_kind(node: &Node) -> &str {
     kind.split('.').next().unwrap_or(kind)
 }
 
-fn picture(nodes: &[&Node], name: &str) -> Markup {
+fn picture(nodes: &[&Node], name: &str, path: &str) -> Markup {
     let items: Vec<Item> = nodes
         .iter()
         .map(|node| {
@@ -144,7 +145,7 @@ fn picture(nodes: &[&Node], name: &str) -> Markup {
                 detail,
                 look,
                 word: aws_word(node).unwrap_or_else(|| word.to_owned()),
-                link: format!("#{}", node_id(node)),
+                link: format!("#{}", node_id(path, node)),
                 dependencies: node.dependencies.clone(),
             }
         })
@@ -170,12 +171,20 @@ fn node(node: &Node, path: &str, depth: usize) -> Markup {
         @if !node.waits_for.is_empty() && node.state != "Ready" {
             p.under { "waits for " (node.waits_for.join(", ")) }
         }
-        @if !node.message.is_empty() && node.state != "Ready" && node.children.iter().all(|child| child.resource.is_none()) {
+        @if says_more(node) {
             p.under.said { (node.message) }
         }
         @let alone = node.children.len() == 1;
         @for child in &node.children { (self::child(child, &path, depth, alone)) }
     }
+}
+
+/// Whether a node's message tells something that its objects do not tell better themselves.
+fn says_more(node: &Node) -> bool {
+    let silent = |child: &Child| !child.exists || child.child == ChildKind::Plain;
+    !node.message.is_empty()
+        && node.state != "Ready"
+        && (node.state == "Failed" || node.children.iter().all(silent))
 }
 
 /// `alone`: the node's own badge says already how its only object stands.
@@ -186,14 +195,20 @@ fn child(child: &Child, path: &str, depth: usize, alone: bool) -> Markup {
             (_, false, _) => p.child { span.quiet { (child.key.kind) " " (child.key.name) " is about to be made" } },
             (ChildKind::Aws, _, Some(resource)) => (self::resource(resource, &id, alone)),
             (ChildKind::Instance, _, _) => {
-                details.child id=(id) open[child.phase == Phase::Trouble && depth == 0] {
+                details.child id=(id) open[depth == 0] {
                     summary {
                         span.name { (child.key.name) } @if !alone { (badge(child.phase)) }
                         @if let Some(steps) = child.steps { (progress(steps.done, steps.total)) }
                     }
                     p.under { a href=(cluster_path(&child.key)) { "Page of " (child.key.kind) " " (child.key.name) } }
-                    @for below in child.nodes.iter().filter(|node| node.state != "Excluded") {
-                        div.node.below { (self::node(below, path, depth + 1)) }
+                    @let shown: Vec<&Node> = child.nodes.iter().filter(|node| node.state != "Excluded").collect();
+                    @if shown.len() > 1 {
+                        div.picture.inner tabindex="0" role="group" aria-label={ "Graph of " (child.key.name) } {
+                            (picture(&shown, &child.key.name, path))
+                        }
+                    }
+                    @for below in shown {
+                        div.node.below id=(node_id(path, below)) { (self::node(below, path, depth + 1)) }
                     }
                 }
             },

@@ -28,7 +28,7 @@ pub use directory::{Changes, DirectorySource};
 pub use memory::MemorySource;
 pub use mirror::{GitSource, GitSourceOptions, Reference};
 pub use poller::{Polled, Poller, PollerOptions, Trigger};
-pub use remote::{Credentials, Secret, redact_url};
+pub use remote::{Credentials, redact_url};
 
 #[cfg(test)]
 mod tests;

@@ -13,7 +13,7 @@ use crate::controllers::argocd::{Directory, Hub};
 use crate::controllers::resource::{Mode, Settings};
 use crate::fleet::Limits;
 use crate::git::{
-    Changes, Credentials, DirectorySource, GitSource, GitSourceOptions, PollerOptions, Reference, Secret,
+    Changes, Credentials, DirectorySource, GitSource, GitSourceOptions, PollerOptions, Reference,
     Source as FleetSource, SourceError, TreeLimits,
 };
 use crate::plan::guard::Thresholds;
@@ -192,7 +192,7 @@ fn source(source: &Source, data: &Path) -> Result<SourceParts, AssembleError> {
                         Some(username) => username.read()?.expose().to_owned(),
                         None => "x-access-token".to_owned(),
                     },
-                    token: Secret::new(token.read()?.expose()),
+                    token: token.read()?,
                 },
                 GitAuth::SshKey { key_file, known_hosts_file } => Credentials::Ssh {
                     key: key_file.clone(),

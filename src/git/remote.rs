@@ -1,6 +1,5 @@
 //! Talking to a remote: credentials, host keys, and texts without secrets.
 
-use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,26 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use base64::Engine as _;
 use git2::{CertificateCheckStatus, Cred, CredentialType, RemoteCallbacks};
 
-/// A text that is never printed.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Secret(String);
-
-impl Secret {
-    /// Wraps a secret.
-    pub fn new(text: impl Into<String>) -> Self {
-        Self(text.into())
-    }
-
-    pub(super) fn reveal(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Debug for Secret {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("<secret>")
-    }
-}
+use crate::config::Secret;
 
 /// How to authenticate with a remote.
 #[derive(Debug, Clone, Default)]
@@ -66,8 +46,8 @@ pub fn redact_url(url: &str) -> String {
 pub(super) fn redact_text(text: &str, url: &str, credentials: &Credentials) -> String {
     let mut secrets: Vec<String> = Vec::new();
     match credentials {
-        Credentials::Token { token, .. } => secrets.push(token.reveal().to_owned()),
-        Credentials::Ssh { passphrase: Some(passphrase), .. } => secrets.push(passphrase.reveal().to_owned()),
+        Credentials::Token { token, .. } => secrets.push(token.expose().to_owned()),
+        Credentials::Ssh { passphrase: Some(passphrase), .. } => secrets.push(passphrase.expose().to_owned()),
         Credentials::None | Credentials::Ssh { .. } => {}
     }
     let mut text = text.replace(url, &redact_url(url));
@@ -120,10 +100,10 @@ pub(super) fn callbacks<'a>(
             Credentials::Token { username, token }
                 if allowed.contains(CredentialType::USER_PASS_PLAINTEXT) =>
             {
-                Cred::userpass_plaintext(username, token.reveal())
+                Cred::userpass_plaintext(username, token.expose())
             }
             Credentials::Ssh { key, passphrase, .. } if allowed.contains(CredentialType::SSH_KEY) => {
-                Cred::ssh_key(username.unwrap_or("git"), None, key, passphrase.as_ref().map(Secret::reveal))
+                Cred::ssh_key(username.unwrap_or("git"), None, key, passphrase.as_ref().map(Secret::expose))
             }
             Credentials::None => {
                 Err(git2::Error::from_str("the host asks for credentials and none are configured"))

@@ -15,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 use super::remote::{is_known_host, redact_text};
 use super::*;
 use crate::clock::Clock;
+use crate::config::Secret;
 
 const FILE: i32 = 0o100_644;
 const LINK: i32 = 0o120_000;

@@ -9,7 +9,7 @@ use crate::diagnostic::Diagnostic;
 use crate::plan::guard::Held;
 
 /// Kind of the object in which the store remembers the revision in force.
-pub const REVISION_KIND: &str = "Revision";
+pub(super) const REVISION_KIND: &str = "Revision";
 
 /// A revision of the fleet repository.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

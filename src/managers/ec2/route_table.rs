@@ -237,6 +237,28 @@ fn change(
     Ok(steps)
 }
 
+/// Sets where a route leads, in the two calls that take it.
+macro_rules! route {
+    ($call:expr, $table:expr, $text:expr) => {
+        $call
+            .route_table_id($table)
+            .set_destination_cidr_block($text("destinationCIDRBlock"))
+            .set_destination_ipv6_cidr_block($text("destinationIPv6CIDRBlock"))
+            .set_destination_prefix_list_id($text("destinationPrefixListID"))
+            .set_carrier_gateway_id($text("carrierGatewayID"))
+            .set_core_network_arn($text("coreNetworkARN"))
+            .set_egress_only_internet_gateway_id($text("egressOnlyInternetGatewayID"))
+            .set_gateway_id($text("gatewayID"))
+            .set_instance_id($text("instanceID"))
+            .set_local_gateway_id($text("localGatewayID"))
+            .set_nat_gateway_id($text("natGatewayID"))
+            .set_network_interface_id($text("networkInterfaceID"))
+            .set_transit_gateway_id($text("transitGatewayID"))
+            .set_vpc_endpoint_id($text("vpcEndpointID"))
+            .set_vpc_peering_connection_id($text("vpcPeeringConnectionID"))
+    };
+}
+
 #[async_trait]
 impl Manager for RouteTable {
     fn kind(&self) -> GroupKind {
@@ -305,46 +327,14 @@ impl Manager for RouteTable {
                 )
             }
             "CreateRoute" => {
-                let call = ec2
-                    .create_route()
-                    .route_table_id(id()?)
-                    .set_destination_cidr_block(text("destinationCIDRBlock"))
-                    .set_destination_ipv6_cidr_block(text("destinationIPv6CIDRBlock"))
-                    .set_destination_prefix_list_id(text("destinationPrefixListID"))
-                    .set_carrier_gateway_id(text("carrierGatewayID"))
-                    .set_core_network_arn(text("coreNetworkARN"))
-                    .set_egress_only_internet_gateway_id(text("egressOnlyInternetGatewayID"))
-                    .set_gateway_id(text("gatewayID"))
-                    .set_instance_id(text("instanceID"))
-                    .set_local_gateway_id(text("localGatewayID"))
-                    .set_nat_gateway_id(text("natGatewayID"))
-                    .set_network_interface_id(text("networkInterfaceID"))
-                    .set_transit_gateway_id(text("transitGatewayID"))
-                    .set_vpc_endpoint_id(text("vpcEndpointID"))
-                    .set_vpc_peering_connection_id(text("vpcPeeringConnectionID"));
+                let call = route!(ec2.create_route(), id()?, text);
                 super::changed(
                     call.send().await.map_err(|error| AwsError::from_sdk("CreateRoute", error)),
                     &[],
                 )
             }
             "ReplaceRoute" => {
-                let call = ec2
-                    .replace_route()
-                    .route_table_id(id()?)
-                    .set_destination_cidr_block(text("destinationCIDRBlock"))
-                    .set_destination_ipv6_cidr_block(text("destinationIPv6CIDRBlock"))
-                    .set_destination_prefix_list_id(text("destinationPrefixListID"))
-                    .set_carrier_gateway_id(text("carrierGatewayID"))
-                    .set_core_network_arn(text("coreNetworkARN"))
-                    .set_egress_only_internet_gateway_id(text("egressOnlyInternetGatewayID"))
-                    .set_gateway_id(text("gatewayID"))
-                    .set_instance_id(text("instanceID"))
-                    .set_local_gateway_id(text("localGatewayID"))
-                    .set_nat_gateway_id(text("natGatewayID"))
-                    .set_network_interface_id(text("networkInterfaceID"))
-                    .set_transit_gateway_id(text("transitGatewayID"))
-                    .set_vpc_endpoint_id(text("vpcEndpointID"))
-                    .set_vpc_peering_connection_id(text("vpcPeeringConnectionID"));
+                let call = route!(ec2.replace_route(), id()?, text);
                 super::changed(
                     call.send().await.map_err(|error| AwsError::from_sdk("ReplaceRoute", error)),
                     &[],

@@ -17,6 +17,7 @@ use super::{
 use crate::api::GroupKind;
 use crate::aws::{AwsError, Dependency, Session};
 use crate::plan::{Operation, Step};
+use crate::yaml;
 
 /// Reconciles EKS add-ons.
 #[derive(Debug, Clone, Copy, Default)]
@@ -51,15 +52,17 @@ fn associations(spec: &Value) -> Option<BTreeSet<(String, String)>> {
 
 /// Configuration values are JSON or YAML; what counts is what they say.
 fn configuration(text: &str) -> Value {
-    if text.trim().is_empty() {
-        return json!({});
-    }
+    // Not all JSON is YAML: tabs may indent it.
     if let Ok(value) = serde_json::from_str(text) {
         return value;
     }
-    match serde_saphyr::from_str::<Value>(text) {
-        Ok(value) => value,
-        Err(_) => json!(text),
+    let parsed = yaml::parse("configurationValues", text, &yaml::Limits::default());
+    match parsed.documents.as_slice() {
+        _ if parsed.has_errors() => json!(text),
+        [] => json!({}),
+        [only] if only.value.is_null() => json!({}),
+        [only] => only.value.clone(),
+        _ => json!(text),
     }
 }
 

@@ -5,6 +5,7 @@
 
 mod architecture;
 mod binary;
+mod cli;
 mod end_to_end;
 mod example;
 mod fleet_corpus;

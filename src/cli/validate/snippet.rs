@@ -12,6 +12,10 @@ use crate::diagnostic::{Diagnostic, Location, Severity};
 /// What stands in the place of a hidden value.
 const HIDDEN: &str = "<hidden>";
 
+/// Keys of a Secret whose values are open.
+const NAMING: [&str; 8] =
+    ["apiVersion", "kind", "metadata", "name", "namespace", "labels", "annotations", "type"];
+
 pub(super) fn finding(finding: &Diagnostic, repository: &Repository, rich: bool) -> String {
     if !rich {
         return format!("{finding}\n");
@@ -122,12 +126,20 @@ fn hide(document: &str, shown: &mut String) {
         shown.push_str(document);
         return;
     }
+    // Of a Secret itself, only what names it is shown: a broken one may hold its values anywhere.
+    let whole = document.lines().any(|line| line.starts_with("kind") && kind(line));
     let mut inside: Option<usize> = None;
     for line in document.split_inclusive('\n') {
         let (content, ending) = line.strip_suffix('\n').map_or((line, ""), |content| (content, "\n"));
         let trimmed = content.trim_start();
         let indent = content.len() - trimmed.len();
-        if inside.is_some_and(|outer| !trimmed.is_empty() && indent <= outer && !trimmed.starts_with('#')) {
+        let ends = |outer: usize| match trimmed.chars().next() {
+            None | Some('#') => false,
+            // The items of a list may stand as far left as its key.
+            Some('-') => indent < outer,
+            Some(_) => indent <= outer,
+        };
+        if inside.is_some_and(ends) {
             inside = None;
         }
         let opens = ["data", "stringData", "\"data\"", "\"stringData\""]
@@ -135,7 +147,12 @@ fn hide(document: &str, shown: &mut String) {
             .any(|key| trimmed.trim_start_matches("- ").starts_with(&format!("{key}:")));
         // A document on one line, as in JSON, has no indentation to go by.
         let flow = trimmed.contains("ata\":") || trimmed.contains("ata: {");
-        if inside.is_some() || flow {
+        let named = NAMING.iter().any(|key| trimmed.starts_with(&format!("{key}:")));
+        if inside.is_some()
+            || flow
+            || (whole && !named && !opens)
+            || (opens && !content.trim_end().ends_with(':'))
+        {
             let entry = content.split_once(": ").or_else(|| content.split_once(':'));
             match entry.filter(|_| !flow && !trimmed.starts_with('-')) {
                 Some((_, value)) if is_expression(value) || value.trim().is_empty() => {
@@ -191,6 +208,10 @@ mod tests {
             "kind: Secret\nstringData: {a: hidden-1}\n",
             "kind: Secret\nstringData:\n  hidden-1\n",
             "kind: Secret\nstringData:\n- a\n- hidden-1: hidden-1\n",
+            "kind: Secret\nstringData:\ntoken: hidden-1\n",
+            "kind: Secret\nstringDate:\n  token: hidden-1\n",
+            "kind: Secret\n\thidden-1\n",
+            "kind: Secret\nstringData: hidden-1\n",
         ] {
             assert!(!without_secrets(text).contains("hidden-1"), "{}", without_secrets(text));
         }

@@ -127,7 +127,22 @@ fn conditions_and_collections_are_told_as_far_as_they_go() {
         ]),
         json!({"names": ["a", "b"]}),
     );
-    insta::assert_snapshot!(shown(&nodes), @"");
+    insta::assert_snapshot!(shown(&nodes), @r#"
+    off Excluded `schema.spec.on` is false
+    contagious Excluded `off` is left out
+    vpc Certain 
+      vpc {"spec":{"cidrBlocks":["10.0.0.0/16"]}}
+    maybe Uncertain made only if `vpc.status.isDefault == true`, known once `vpc` exists
+      m {"data":{"value":"1"}}
+    after Uncertain made only if `maybe` is
+      after {"data":{"value":"1"}}
+    many Certain 
+      many-a {"data":{"value":"1"}}
+      many-b {"data":{"value":"1"}}
+    open Repeated one object per item of `vpc.status.cidrBlockAssociationSet.map(a, a.cidrBlock)`, known once `vpc` exists
+      open-${cidr} {"data":{"value":"1"}}
+        /metadata/name = ${cidr}: `cidr` is not there yet
+    "#);
 }
 
 #[test]

@@ -163,11 +163,6 @@ fn placeholder(expression: &Expression) -> String {
     format!("${{{}}}", expression.source().trim())
 }
 
-/// Whether everything that an expression names is as it will ever be.
-fn is_settled(expression: &Expression) -> bool {
-    expression.references().iter().all(|name| name == "schema")
-}
-
 impl<'a> Pass<'a> {
     /// What is not known of the instance itself, when it is the child of another one.
     fn learn_instance(&mut self) {

@@ -198,6 +198,7 @@ impl InstanceController {
             .iter()
             .filter(|child| !child.is_terminating())
             .map(|child| guard::Removal {
+                uid: child.metadata.uid.clone(),
                 object: child.key(),
                 protected: self.mirror.protected_below(&child.key(), self.settings.protection),
             })

@@ -58,6 +58,8 @@ impl Protection {
 pub struct Removal {
     /// The root object, authored in Git.
     pub object: ObjectKey,
+    /// Its uid: an approval is for this life of the object, not for a later one of the same name.
+    pub uid: String,
     /// Protected objects below it, or itself.
     pub protected: Vec<ObjectKey>,
 }
@@ -118,9 +120,9 @@ pub fn judge(
     } else {
         format!("{lost} protected AWS objects would be deleted")
     };
+    let digest = digest_of(held.iter().map(|removal| format!("{} {}", removal.object, removal.uid)));
     let removals: BTreeMap<ObjectKey, Vec<ObjectKey>> =
         held.into_iter().map(|removal| (removal.object, removal.protected)).collect();
-    let digest = digest_of(removals.keys());
     if approvals.contains(&digest) {
         allowed.extend(removals.into_keys());
         return Judgement { allowed, held: None };
@@ -128,9 +130,9 @@ pub fn judge(
     Judgement { allowed, held: Some(Held { digest, reason, removals }) }
 }
 
-/// The digest of a set of objects: independent of their order, short enough to type.
-pub fn digest_of<'a>(objects: impl IntoIterator<Item = &'a ObjectKey>) -> String {
-    let sorted: BTreeSet<String> = objects.into_iter().map(ObjectKey::to_string).collect();
+/// The digest of a set of things: independent of their order, short enough to type.
+pub fn digest_of(things: impl IntoIterator<Item = String>) -> String {
+    let sorted: BTreeSet<String> = things.into_iter().collect();
     let mut hash = Sha256::new();
     for key in sorted {
         hash.update(key.as_bytes());
@@ -148,6 +150,7 @@ mod tests {
         (0..count)
             .map(|index| Removal {
                 object: key(index),
+                uid: format!("u{index}"),
                 protected: if protected {
                     vec![ObjectKey::new("eks.services.k8s.aws", "Cluster", "n", "c")]
                 } else {
@@ -180,6 +183,9 @@ mod tests {
         assert_eq!(judge(removals(1, true), 10, Thresholds::default(), &approvals).allowed.len(), 1);
         assert!(judge(removals(2, true), 10, Thresholds::default(), &approvals).held.is_some());
         assert!(first.approval().contains(&first.digest));
+        let mut reborn = removals(1, true);
+        reborn[0].uid = "another life".into();
+        assert!(judge(reborn, 10, Thresholds::default(), &approvals).held.is_some());
     }
 
     #[test]
@@ -208,7 +214,11 @@ mod tests {
     #[test]
     fn only_the_protected_ones_are_held_when_few_go() {
         let mut set = removals(1, true);
-        set.push(Removal { object: ObjectKey::new("", "ConfigMap", "n", "x"), protected: vec![] });
+        set.push(Removal {
+            object: ObjectKey::new("", "ConfigMap", "n", "x"),
+            uid: "x".into(),
+            protected: vec![],
+        });
         let judgement = judge(set, 100, Thresholds::default(), &BTreeSet::new());
         assert_eq!(judgement.allowed.len(), 1);
         assert_eq!(judgement.held.unwrap().removals.len(), 1);

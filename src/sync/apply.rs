@@ -290,10 +290,9 @@ impl Syncer {
         if applied == commit || self.source.descends_from(commit, applied).await? {
             return Ok(());
         }
-        let digest =
-            guard::digest_of(&[ObjectKey::new("", "Commit", applied.to_string(), commit.to_string())]);
+        let digest = guard::digest_of([format!("{applied} {commit}")]);
         // An approval that stands in the new revision names the revision before it: it cannot name itself.
-        let tolerated = guard::digest_of(&[ObjectKey::new("", "Commit", applied.to_string(), "")]);
+        let tolerated = guard::digest_of([format!("after {applied}")]);
         if approved.contains(&digest) || approved.contains(&tolerated) {
             return Ok(());
         }
@@ -324,6 +323,7 @@ impl Syncer {
         for object in gone(&authored, &in_force.stated, &in_force.failed_paths) {
             match role(&object, objects, &known) {
                 Role::Root => removals.push(Removal {
+                    uid: object.metadata.uid.clone(),
                     object: object.key(),
                     protected: self.mirror.protected_below(&object.key(), self.settings.protection),
                 }),

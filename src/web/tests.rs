@@ -283,20 +283,3 @@ async fn a_change_is_published_and_serving_ends_with_its_token() {
     stop.cancel();
     serving.finished().await;
 }
-
-/// For looking at the page: `cargo test --lib web::tests::look -- --ignored`, with `FLEETWRIGHT_LOOK=<seconds>`.
-#[tokio::test]
-#[ignore = "serves the fixture for people who want to look at it"]
-async fn look() {
-    let (inputs, changed, _sync) = inputs();
-    let mut settings = free();
-    settings.page.listen = "127.0.0.1:8099".parse().unwrap();
-    let stop = CancellationToken::new();
-    let serving = serve(inputs.clone(), settings, stop.clone()).await.unwrap();
-    println!("http://{}/", serving.page_addr);
-    let seconds = std::env::var("FLEETWRIGHT_LOOK").ok().and_then(|text| text.parse().ok()).unwrap_or(60);
-    tokio::time::sleep(std::time::Duration::from_secs(seconds)).await;
-    changed.send_modify(|count| *count += 1);
-    stop.cancel();
-    serving.finished().await;
-}

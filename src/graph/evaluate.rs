@@ -158,11 +158,11 @@ impl<'a> Pass<'a> {
     }
 
     fn store(&mut self, position: usize, node: &Node, values: Vec<Value>, complete: bool) {
-        let value = if node.is_collection() {
-            // Dependents see a collection as far as it goes; the gate keeps them from using a part of it.
-            Some(Value::Array(values))
-        } else {
-            values.into_iter().next().filter(|_| complete)
+        // Part of a collection is no value: a status field would hand the part on as if it were the whole.
+        let value = match node.is_collection() {
+            _ if !complete => None,
+            true => Some(Value::Array(values)),
+            false => values.into_iter().next(),
         };
         if let Some(slot) = self.observed.get_mut(position) {
             *slot = value;

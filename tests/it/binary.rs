@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use fleetwright::simulator::CallRecord;
+use fleetwright::simulator::{CallRecord, FaultRule};
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -28,7 +28,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// Between two looks.
 const POLL: Duration = Duration::from_millis(20);
 /// What signs the deliveries of the Git host.
-const WEBHOOK_SECRET: &str = "a secret between the host and the daemon";
+pub const WEBHOOK_SECRET: &str = "a secret between the host and the daemon";
 /// Lines of each log that are shown when a test fails.
 const LOG_TAIL: usize = 60;
 
@@ -197,6 +197,24 @@ impl Bench {
         self.daemon.as_mut().is_some_and(Process::is_alive)
     }
 
+    /// Process id of the daemon.
+    pub fn daemon_id(&self) -> u32 {
+        self.daemon.as_ref().unwrap().child.id()
+    }
+
+    /// Adds a fault rule to the simulated AWS; answers its number.
+    pub async fn add_fault(&self, rule: &FaultRule) -> u64 {
+        let request = self.client.post(self.aws_url("/_fleetwright/faults")).json(rule);
+        let answer: Value = request.send().await.unwrap().error_for_status().unwrap().json().await.unwrap();
+        answer["number"].as_u64().unwrap()
+    }
+
+    /// Removes a fault rule.
+    pub async fn remove_fault(&self, number: u64) {
+        let url = self.aws_url(&format!("/_fleetwright/faults/{number}"));
+        self.client.delete(url).send().await.unwrap().error_for_status().unwrap();
+    }
+
     /// Address of the status page.
     pub fn page_url(&self, path: &str) -> String {
         format!("http://127.0.0.1:{}{path}", self.page_port)
@@ -236,11 +254,6 @@ impl Bench {
     /// Whether an object is there and ready.
     pub async fn is_ready(&self, key: &str) -> bool {
         self.objects().await.get(key).is_some_and(|object| condition(object, "Ready") == Some("True"))
-    }
-
-    /// Waits until an instance is ready.
-    pub async fn until_ready(&self, key: &str) {
-        self.until(&format!("{key} is ready"), async || self.is_ready(key).await).await;
     }
 
     /// The mutating and reading calls since a call's number.

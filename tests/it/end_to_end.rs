@@ -8,7 +8,9 @@ mod safety;
 
 use std::time::Duration;
 
-use crate::binary::{Bench, HUB, Options, data};
+use serde_json::Value;
+
+use crate::binary::{Bench, HUB, Options, condition, data};
 use crate::support::corpus;
 
 /// Where the sample's definitions are in the corpus.
@@ -96,8 +98,30 @@ async fn with_one_cluster(options: Options) -> Bench {
     write_cluster(&bench, "one", ACCOUNT);
     bench.repository.commit("a cluster");
     bench.start_daemon();
-    bench.until_ready(&instance("one")).await;
+    until_whole(&bench, "one").await;
     bench
+}
+
+/// Waits until a cluster is ready and so is everything below it: an instance is ready, as kro has it, when the
+/// nodes with a `readyWhen` are.
+async fn until_whole(bench: &Bench, name: &str) {
+    let what = format!("{} and all below it are ready", instance(name));
+    bench.until(&what, async || is_whole(bench, name).await).await;
+}
+
+/// Whether a cluster and everything below it are ready.
+async fn is_whole(bench: &Bench, name: &str) -> bool {
+    let objects = bench.objects().await;
+    let is_ready = |object: &Value| condition(object, "Ready") == Some("True");
+    let mut below =
+        objects.iter().filter(|(key, object)| is_aws(key) && object["metadata"]["namespace"] == name);
+    objects.get(&instance(name)).is_some_and(is_ready) && below.all(|(_, object)| is_ready(object))
+}
+
+/// Whether a key is that of an AWS resource.
+fn is_aws(key: &str) -> bool {
+    let kind = key.split('/').next().unwrap_or_default();
+    kind.ends_with(".services.k8s.aws") && !kind.starts_with("IAMRoleSelector.")
 }
 
 /// Commits, tells the daemon, waits until the commit is in force.

@@ -46,6 +46,7 @@ fn a_collection_is_the_product_of_its_iterators_and_gates_as_a_whole() {
     subnets Applied [Subnet.ec2.services.k8s.aws/team-a/blue-x-a, Subnet.ec2.services.k8s.aws/team-a/blue-y-a, Subnet.ec2.services.k8s.aws/team-a/blue-x-b, Subnet.ec2.services.k8s.aws/team-a/blue-y-b] `blue-x-b` waits until `each.status.state == 'available'`
     user WaitingForDependency [] waits for `subnets`
     ");
+    assert_eq!(Value::Object(first.status), json!({}), "no objects yet is not an empty list");
     assert_eq!(Value::Object(ready.status), json!({"ids": ["s0", "s1", "s2", "s3"]}));
     let labels = &ready.nodes[0].objects[2].metadata.labels;
     assert_eq!((labels[LABEL_COLLECTION_INDEX].as_str(), labels[LABEL_COLLECTION_SIZE].as_str()), ("2", "4"));

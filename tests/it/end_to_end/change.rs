@@ -18,19 +18,26 @@ async fn a_push_event_brings_a_new_cluster_at_once() {
     let before = bench.mark().await;
     let pushed = Instant::now();
     assert_eq!(bench.push_event(&commit).await, 202);
-    let first_call = async || {
-        bench
-            .calls(before)
-            .await
-            .iter()
-            .any(|call| call.account.as_str() == OTHER_ACCOUNT && call.operation == "CreateVpc")
+    let calls_for_it = async |mutating: bool| {
+        let calls = bench.calls(before).await;
+        calls.iter().any(|call| call.account.as_str() == OTHER_ACCOUNT && (call.mutating || !mutating))
     };
-    bench.until("the first resource of the new cluster is created", first_call).await;
-    println!("from the push event to CreateVpc: {} ms", pushed.elapsed().as_millis());
-    bench.until_ready(&instance("two")).await;
+    bench.until("AWS is asked for the new cluster", async || calls_for_it(false).await).await;
+    println!("from the push event to the first call: {} ms", pushed.elapsed().as_millis());
+    bench.until("AWS is changed for the new cluster", async || calls_for_it(true).await).await;
+    println!("from the push event to the first change: {} ms", pushed.elapsed().as_millis());
+    until_whole(&bench, "two").await;
     let touched: Vec<_> =
         bench.mutating(before).await.into_iter().filter(|call| call.account.as_str() == ACCOUNT).collect();
     assert!(touched.is_empty(), "the other cluster is left alone: {touched:#?}");
+    let session = format!("/fleetwright-{}", &commit[..7]);
+    let calls = bench.mutating(before).await;
+    assert!(
+        calls.iter().all(|call| call.principal.ends_with(&session)),
+        "AWS is told the commit: {calls:#?}"
+    );
+    let log = std::fs::read_to_string(bench.path("run.log")).unwrap();
+    assert!(!log.contains(crate::binary::WEBHOOK_SECRET), "a secret is in the log");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -68,7 +75,7 @@ async fn changed_tags_and_logging_are_two_updates() {
             && cluster.status().is_some_and(|status| status.as_str() == "ACTIVE")
     };
     bench.until("the cluster is updated", updated).await;
-    bench.until_ready(&instance("one")).await;
+    until_whole(&bench, "one").await;
     bench.until_quiet(QUIET).await;
     let calls = bench.mutating(before).await;
     println!("mutating calls: {:#?}", by_operation(&calls));
@@ -86,7 +93,7 @@ async fn a_removed_cluster_is_held_until_approved_and_then_goes_in_reverse_order
     bench.account(OTHER_ACCOUNT).await;
     write_cluster(&bench, "two", OTHER_ACCOUNT);
     take(&mut bench, "another cluster").await;
-    bench.until_ready(&instance("two")).await;
+    until_whole(&bench, "two").await;
     let whole = Inventory::of(&bench, ACCOUNT).await;
     let before = bench.until_quiet(QUIET).await;
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Instant;
 
+use fleetwright::simulator::{FaultAction, FaultRule};
 use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};
 
@@ -17,11 +18,7 @@ const IDLE: Duration = Duration::from_millis(1500);
 /// Every AWS object belongs to one object of the store, and every AWS object of the store is there once.
 pub(super) async fn assert_one_each(bench: &Bench, accounts: &[&Inventory]) {
     let objects = bench.objects().await;
-    let is_aws = |key: &&String| {
-        key.split('/').next().is_some_and(|kind| kind.ends_with(".services.k8s.aws"))
-            && !key.starts_with("IAMRoleSelector.")
-    };
-    let stored: BTreeSet<&str> = objects.keys().filter(is_aws).map(String::as_str).collect();
+    let stored: BTreeSet<&str> = objects.keys().map(String::as_str).filter(|key| is_aws(key)).collect();
     let mut found = BTreeSet::new();
     for inventory in accounts {
         for (object, ids) in &inventory.owned {
@@ -32,13 +29,17 @@ pub(super) async fn assert_one_each(bench: &Bench, accounts: &[&Inventory]) {
     assert_eq!(found, stored, "left: in AWS, right: in the store");
 }
 
+/// A seed, told so that a run can be repeated with `FLEETWRIGHT_SEED`.
+fn seed() -> u64 {
+    let given = std::env::var("FLEETWRIGHT_SEED").ok().and_then(|text| text.parse().ok());
+    let seed = given.unwrap_or_else(rand::random);
+    println!("FLEETWRIGHT_SEED={seed}");
+    seed
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn ten_kills_leave_one_of_everything() {
-    let seed = std::env::var("FLEETWRIGHT_SEED")
-        .ok()
-        .and_then(|text| text.parse().ok())
-        .unwrap_or_else(rand::random);
-    println!("FLEETWRIGHT_SEED={seed}");
+    let seed = seed();
     let mut random = StdRng::seed_from_u64(seed);
     let mut bench = Bench::new(Options { speed: 200.0, ..Options::default() }).await;
     bench.account(ACCOUNT).await;
@@ -69,10 +70,88 @@ async fn ten_kills_leave_one_of_everything() {
         }
     }
     bench.start_daemon();
-    bench.until_ready(&instance("one")).await;
+    until_whole(&bench, "one").await;
     bench.until_quiet(QUIET).await;
     let inventory = Inventory::of(&bench, ACCOUNT).await;
     assert_eq!(inventory.others, Vec::<String>::new(), "everything carries our tags");
     assert_one_each(&bench, &[&inventory]).await;
     assert_eq!(inventory.owned.len(), 21);
+}
+
+/// Lets the daemon live until it has done what it should, and kills it in every call that changes AWS: now and
+/// then before the call takes effect, otherwise after it, when the answer is lost. Answers how often.
+async fn killed_in_every_change(
+    bench: &mut Bench,
+    random: &mut StdRng,
+    done: impl AsyncFn(&Bench) -> bool,
+) -> usize {
+    let mut kills = 0;
+    loop {
+        bench.start_daemon();
+        let action = FaultAction::Kill { process: bench.daemon_id(), after: random.random_bool(0.75) };
+        let rule = FaultRule { mutating: Some(true), action, ..FaultRule::default() }.times(1);
+        let rule = bench.add_fault(&rule).await;
+        let deadline = Instant::now() + Duration::from_secs(30);
+        while bench.daemon_is_alive() {
+            if done(bench).await {
+                bench.remove_fault(rule).await;
+                return kills;
+            }
+            assert!(Instant::now() < deadline, "neither a call nor the end\n{}", bench.picture().await);
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        kills += 1;
+        bench.kill_daemon();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_kill_in_every_change_leaves_one_of_everything_and_then_nothing() {
+    let seed = seed();
+    let mut random = StdRng::seed_from_u64(seed);
+    let mut bench = Bench::new(Options { speed: 500.0, ..Options::default() }).await;
+    bench.account(ACCOUNT).await;
+    write_definitions(&bench, &own_definitions());
+    write_cluster(&bench, "one", ACCOUNT);
+    bench.repository.commit("a cluster");
+    let before = bench.mark().await;
+    let kills =
+        killed_in_every_change(&mut bench, &mut random, async |bench| is_whole(bench, "one").await).await;
+    let changes = bench.mutating(before).await.iter().filter(|call| call.effective).count();
+    println!("made under {kills} kills with {changes} changes");
+    assert!(kills >= 30, "most changes were hit: {kills}");
+    let inventory = Inventory::of(&bench, ACCOUNT).await;
+    assert_eq!(inventory.others, Vec::<String>::new(), "everything carries our tags");
+    assert_one_each(&bench, &[&inventory]).await;
+
+    bench.repository.remove("clusters/one.yaml");
+    take(&mut bench, "remove it").await;
+    let held = bench.api("/api/v1/sync").await["held"].clone();
+    bench.repository.write("approvals/one.yaml", held[0]["approval"].as_str().unwrap());
+    bench.kill_daemon();
+    bench.repository.commit("approve");
+    let kills = killed_in_every_change(&mut bench, &mut random, async |bench| {
+        let objects = bench.objects().await;
+        !objects.is_empty() && !objects.contains_key(&instance("one"))
+    })
+    .await;
+    println!("removed under {kills} kills");
+    assert!(kills >= 20, "most changes were hit: {kills}");
+    let rest = Inventory::of(&bench, ACCOUNT).await;
+    assert!(rest.is_empty(), "{rest:#?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lost_store_finds_everything_again() {
+    let mut bench = with_one_cluster(Options::default()).await;
+    let whole = Inventory::of(&bench, ACCOUNT).await;
+    let before = bench.until_quiet(QUIET).await;
+    bench.kill_daemon();
+    std::fs::remove_dir_all(bench.path("data")).unwrap();
+    bench.start_daemon();
+    until_whole(&bench, "one").await;
+    bench.until_quiet(QUIET).await;
+    assert_eq!(bench.mutating(before).await, []);
+    assert_eq!(Inventory::of(&bench, ACCOUNT).await, whole);
+    assert_one_each(&bench, &[&whole]).await;
 }

@@ -58,8 +58,8 @@ async fn both_shapes(definitions: Vec<(&'static str, String)>, annotations: fn(&
     bench.repository.write("clusters/two.yaml", &cluster("two", OTHER_ACCOUNT, &existing));
     bench.repository.commit("two clusters");
     bench.start_daemon();
-    bench.until_ready(&instance("one")).await;
-    bench.until_ready(&instance("two")).await;
+    until_whole(&bench, "one").await;
+    until_whole(&bench, "two").await;
 
     let control_plane = BTreeMap::from([
         ("AccessEntry", 2),
@@ -180,7 +180,7 @@ async fn a_stack_takes_one_call_per_resource_and_a_second_run_takes_none() {
     bench.repository.commit("a cluster");
     let before = bench.mark().await;
     bench.start_daemon();
-    bench.until_ready(&instance("one")).await;
+    until_whole(&bench, "one").await;
     let calls = bench.calls(before).await;
     let (mutating, reading): (Vec<_>, Vec<_>) = calls.into_iter().partition(|call| call.mutating);
     println!("mutating calls of one stack: {:#?}", by_operation(&mutating));

@@ -13,7 +13,7 @@ async fn a_broken_manifest_stops_nothing_but_itself() {
     bench.repository.write("clusters/one.yaml", &broken);
     write_cluster(&bench, "two", OTHER_ACCOUNT);
     take(&mut bench, "one good, one broken").await;
-    bench.until_ready(&instance("two")).await;
+    until_whole(&bench, "two").await;
     let sync = bench.api("/api/v1/sync").await;
     let finding =
         sync["diagnostics"].as_array().unwrap().iter().find(|finding| finding["severity"] == "error");
@@ -80,5 +80,5 @@ async fn no_failure_of_git_deletes_anything() {
 
     assert_eq!(bench.mutating(before).await, []);
     assert_eq!(Inventory::of(&bench, ACCOUNT).await, whole);
-    bench.until_ready(&instance("one")).await;
+    until_whole(&bench, "one").await;
 }

@@ -32,15 +32,14 @@ impl Mirror {
         look(&self.content.read().unwrap_or_else(PoisonError::into_inner))
     }
 
+    /// A copy of one listing that nothing keeps current.
+    pub fn of(objects: impl IntoIterator<Item = Arc<Object>>) -> Self {
+        Self { content: RwLock::new(Content::of(objects)) }
+    }
+
     /// Takes an object as it is now.
     pub fn put(&self, object: Arc<Object>) {
-        let mut content = self.content.write().unwrap_or_else(PoisonError::into_inner);
-        let key = object.key();
-        content.forget(&key);
-        if let Some(owner) = owner_of(&object) {
-            content.children.entry(owner).or_default().insert(key.clone());
-        }
-        content.objects.insert(key, object);
+        self.content.write().unwrap_or_else(PoisonError::into_inner).put(object);
     }
 
     /// Forgets an object that is gone.
@@ -48,10 +47,10 @@ impl Mirror {
         self.content.write().unwrap_or_else(PoisonError::into_inner).forget(key);
     }
 
-    /// Replaces everything, after a watch had to start anew.
+    /// Replaces everything at once, after a watch had to start anew.
     pub fn reset(&self, objects: impl IntoIterator<Item = Arc<Object>>) {
-        *self.content.write().unwrap_or_else(PoisonError::into_inner) = Content::default();
-        objects.into_iter().for_each(|object| self.put(object));
+        let content = Content::of(objects);
+        *self.content.write().unwrap_or_else(PoisonError::into_inner) = content;
     }
 
     /// One object.
@@ -118,6 +117,21 @@ impl Mirror {
 }
 
 impl Content {
+    fn of(objects: impl IntoIterator<Item = Arc<Object>>) -> Self {
+        let mut content = Self::default();
+        objects.into_iter().for_each(|object| content.put(object));
+        content
+    }
+
+    fn put(&mut self, object: Arc<Object>) {
+        let key = object.key();
+        self.forget(&key);
+        if let Some(owner) = owner_of(&object) {
+            self.children.entry(owner).or_default().insert(key.clone());
+        }
+        self.objects.insert(key, object);
+    }
+
     fn forget(&mut self, key: &ObjectKey) {
         if let Some(old) = self.objects.remove(key)
             && let Some(owner) = owner_of(&old)

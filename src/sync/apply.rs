@@ -127,6 +127,8 @@ impl Syncer {
     pub async fn take(&self, revision: &Revision) -> Result<(), SyncError> {
         let mut busy = self.busy.lock().await;
         let listing = self.store.list(&Selector::all()).await?;
+        // Not the mirror, which lags, and holds nothing yet when a daemon begins with a removal.
+        let stored = Mirror::of(listing.objects.iter().cloned());
         let applied = applied_commit(&listing.objects);
         let loaded = self.load(&revision.files);
         let ignored = loaded
@@ -148,12 +150,12 @@ impl Syncer {
             self.recover_failed_paths(commit, &mut checked).await;
         }
         let approved: BTreeSet<String> =
-            self.mirror.approvals().into_iter().chain(approvals_in(&checked)).collect();
+            stored.approvals().into_iter().chain(approvals_in(&checked)).collect();
         self.must_descend(revision, applied.as_ref(), &approved).await?;
         let stated: BTreeSet<ObjectKey> = checked.objects.iter().map(|(_, object)| object.key()).collect();
         let instance_kinds: BTreeSet<GroupKind> = checked.graphs.keys().cloned().collect();
         let in_force = InForce { stated, failed_paths: checked.failed_paths.clone() };
-        let prune = self.judge_removals(&listing.objects, &in_force, &instance_kinds, &approved);
+        let prune = self.judge_removals(&stored, &in_force, &instance_kinds, &approved);
         let mut writes = Self::applies(&checked, revision, &listing.objects);
         writes.extend(prune.deletes.iter().map(|key| Write::Delete { key: key.clone(), uid: None }));
         writes.push(Write::Apply { owner: names::OWNER_GIT.into(), object: record(revision) });
@@ -305,13 +307,14 @@ impl Syncer {
 
     fn judge_removals(
         &self,
-        objects: &[Arc<Object>],
+        stored: &Mirror,
         in_force: &InForce,
         instance_kinds: &BTreeSet<GroupKind>,
         approved: &BTreeSet<String>,
     ) -> Prune {
         let mut prune = Prune::default();
-        let authored = authored(objects);
+        let objects = stored.all();
+        let authored = authored(&objects);
         let mut removals = Vec::new();
         let known: BTreeSet<GroupKind> = instance_kinds
             .iter()
@@ -321,11 +324,11 @@ impl Syncer {
             )
             .collect();
         for object in gone(&authored, &in_force.stated, &in_force.failed_paths) {
-            match role(&object, objects, &known) {
+            match role(&object, &objects, &known) {
                 Role::Root => removals.push(Removal {
                     uid: object.metadata.uid.clone(),
                     object: object.key(),
-                    protected: self.mirror.protected_below(&object.key(), self.settings.protection),
+                    protected: stored.protected_below(&object.key(), self.settings.protection),
                 }),
                 Role::Support(users) if users.is_empty() => prune.deletes.push(object.key()),
                 Role::Support(users) => {

@@ -82,3 +82,22 @@ async fn no_failure_of_git_deletes_anything() {
     assert_eq!(Inventory::of(&bench, ACCOUNT).await, whole);
     until_whole(&bench, "one").await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_removal_that_comes_while_the_daemon_is_away_is_held_too() {
+    let mut bench = with_one_cluster(Options::default()).await;
+    bench.account(OTHER_ACCOUNT).await;
+    write_cluster(&bench, "two", OTHER_ACCOUNT);
+    take(&mut bench, "another cluster").await;
+    until_whole(&bench, "two").await;
+    let before = bench.until_quiet(QUIET).await;
+    bench.kill_daemon();
+    bench.repository.remove("clusters/one.yaml");
+    let commit = bench.repository.commit("remove a cluster");
+    bench.start_daemon();
+    bench.until_in_force(&commit).await;
+    let held = bench.api("/api/v1/sync").await["held"].clone();
+    assert_eq!(held[0]["removals"].as_object().unwrap().keys().collect::<Vec<_>>(), [&instance("one")]);
+    bench.until_quiet(QUIET).await;
+    assert_eq!(bench.mutating(before).await, []);
+}

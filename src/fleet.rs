@@ -7,6 +7,7 @@
 
 mod check;
 mod classify;
+mod cross;
 mod expand;
 mod files;
 mod ignore;

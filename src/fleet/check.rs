@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::{Fleet, FleetDocument};
+use super::{Fleet, FleetDocument, cross};
 use crate::api::approval::{self, ApprovalSpec};
 use crate::api::definition::DEFINITION_KIND;
 use crate::api::iam_role_selector::{self, IamRoleSelectorSpec};
@@ -37,6 +37,13 @@ pub fn check(fleet: Fleet, last_good: &[Arc<Object>]) -> Checked {
         .partition(|document| document.object.gvk().group_kind() == definition_kind());
     let mut catalogue = Catalogue::builtin();
     checked.definitions(definitions, last_good, &mut catalogue);
+    let stated: Vec<&Object> = others.iter().map(|document| &document.object).collect();
+    let is_instance = |object: &Object| checked.graphs.contains_key(&object.gvk().group_kind());
+    let across: Vec<Diagnostic> = cross::together(&stated, &is_instance)
+        .into_iter()
+        .filter_map(|(place, problem)| Some(diagnostic(others.get(place)?, &problem)))
+        .collect();
+    checked.diagnostics.extend(across);
     for document in others {
         checked.document(document, &catalogue);
     }
@@ -120,7 +127,7 @@ impl Checked {
             self.accept(document, &problems, Some(admitted));
             return;
         }
-        let mut problems = Vec::new();
+        let mut problems = cross::alone(object);
         if gvk.group_kind() == GroupKind::new(names::ACK_GROUP, iam_role_selector::KIND)
             && let Err(message) = IamRoleSelectorSpec::of(object)
         {

@@ -7,6 +7,7 @@ mod ack_fields;
 mod architecture;
 mod binary;
 mod cli;
+mod configured;
 mod end_to_end;
 mod example;
 mod fleet_corpus;

@@ -104,6 +104,11 @@ impl World {
         self.files.insert(path.to_owned(), text.into());
     }
 
+    /// The text of a file, as it was last written.
+    pub fn text(&self, path: &str) -> String {
+        self.files[path].clone()
+    }
+
     /// Removes a file.
     pub fn remove(&mut self, path: &str) {
         self.files.remove(path).unwrap();

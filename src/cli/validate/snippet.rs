@@ -150,7 +150,7 @@ fn hide(document: &str, shown: &mut String) {
         let named = NAMING.iter().any(|key| trimmed.starts_with(&format!("{key}:")));
         if inside.is_some()
             || flow
-            || (whole && !named && !opens)
+            || (whole && !named && !opens && !trimmed.is_empty() && !content.starts_with("---"))
             || (opens && !content.trim_end().ends_with(':'))
         {
             let entry = content.split_once(": ").or_else(|| content.split_once(':'));

@@ -84,6 +84,7 @@ impl Process {
 }
 
 impl Drop for Process {
+    #[expect(clippy::print_stderr, reason = "why the test failed")]
     fn drop(&mut self) {
         self.kill();
         if std::thread::panicking() {
@@ -291,9 +292,7 @@ impl Bench {
     pub async fn until(&self, what: &str, holds: impl AsyncFn() -> bool) {
         let deadline = Instant::now() + PATIENCE;
         while !holds().await {
-            if Instant::now() > deadline {
-                panic!("not in time: {what}\n{}", self.picture().await);
-            }
+            assert!(Instant::now() <= deadline, "not in time: {what}\n{}", self.picture().await);
             tokio::time::sleep(POLL).await;
         }
     }

@@ -43,7 +43,7 @@ impl FleetRepository {
     pub fn commit(&self, message: &str) -> String {
         let repository = Repository::open(&self.work).unwrap();
         let parent = repository.head().ok().map(|head| head.peel_to_commit().unwrap());
-        self.commit_on(&repository, message, parent.as_ref());
+        Self::commit_on(&repository, message, parent.as_ref());
         let pushed = repository.head().unwrap().target().unwrap();
         self.push("refs/heads/main:refs/heads/main");
         pushed.to_string()
@@ -53,7 +53,7 @@ impl FleetRepository {
     pub fn rewrite(&self, message: &str) -> String {
         let repository = Repository::open(&self.work).unwrap();
         repository
-            .reference("refs/heads/main", self.commit_on_nothing(&repository, message), true, "")
+            .reference("refs/heads/main", Self::commit_on_nothing(&repository, message), true, "")
             .unwrap();
         self.push("+refs/heads/main:refs/heads/main");
         repository.head().unwrap().target().unwrap().to_string()
@@ -74,22 +74,22 @@ impl FleetRepository {
         std::fs::rename(from, to).unwrap();
     }
 
-    fn commit_on_nothing(&self, repository: &Repository, message: &str) -> git2::Oid {
-        let tree = self.tree(repository);
+    fn commit_on_nothing(repository: &Repository, message: &str) -> git2::Oid {
+        let tree = Self::tree(repository);
         let tree = repository.find_tree(tree).unwrap();
         let author = author();
         repository.commit(None, &author, &author, message, &tree, &[]).unwrap()
     }
 
-    fn commit_on(&self, repository: &Repository, message: &str, parent: Option<&git2::Commit<'_>>) {
-        let tree = self.tree(repository);
+    fn commit_on(repository: &Repository, message: &str, parent: Option<&git2::Commit<'_>>) {
+        let tree = Self::tree(repository);
         let tree = repository.find_tree(tree).unwrap();
         let author = author();
         let parents: Vec<_> = parent.into_iter().collect();
         repository.commit(Some("HEAD"), &author, &author, message, &tree, &parents).unwrap();
     }
 
-    fn tree(&self, repository: &Repository) -> git2::Oid {
+    fn tree(repository: &Repository) -> git2::Oid {
         let mut index = repository.index().unwrap();
         index.add_all(["*"], git2::IndexAddOption::DEFAULT, None).unwrap();
         index.update_all(["*"], None).unwrap();

@@ -134,8 +134,8 @@ async fn a_removed_cluster_is_held_until_approved_and_then_goes_in_reverse_order
     let call = |name: &'static str| move |(operation, _): &(&str, &Value)| *operation == name;
     let ordered =
         |first: &dyn Fn(&(&str, &Value)) -> bool, then: &dyn Fn(&(&str, &Value)) -> bool, what: &str| {
-            let last_of_first = effective.iter().rposition(|call| first(call));
-            let first_of_then = effective.iter().position(|call| then(call));
+            let last_of_first = effective.iter().rposition(first);
+            let first_of_then = effective.iter().position(then);
             assert!(
                 last_of_first.is_some() && last_of_first < first_of_then,
                 "{what}: {last_of_first:?} {first_of_then:?} of {effective:#?}"

@@ -30,6 +30,7 @@ pub(super) async fn assert_one_each(bench: &Bench, accounts: &[&Inventory]) {
 }
 
 /// A seed, told so that a run can be repeated with `FLEETWRIGHT_SEED`.
+#[expect(clippy::print_stdout, reason = "the seed is what a person needs to repeat the run")]
 fn seed() -> u64 {
     let given = std::env::var("FLEETWRIGHT_SEED").ok().and_then(|text| text.parse().ok());
     let seed = given.unwrap_or_else(rand::random);

@@ -221,7 +221,7 @@ async fn a_stack_takes_one_call_per_resource_and_a_second_run_takes_none() {
     bench.start_daemon();
     let looks = "the second run has looked at everything";
     bench
-        .until(looks, async || by_operation(&bench.calls(before).await).get("DescribeCluster").is_some())
+        .until(looks, async || by_operation(&bench.calls(before).await).contains_key("DescribeCluster"))
         .await;
     bench.until_quiet(QUIET).await;
     let second = bench.calls(before).await;

@@ -4,6 +4,7 @@
 //! field must be found before anything is applied. An [`Expression`] is compiled once per definition:
 //! parse, check ([`check`]), evaluate ([`eval`]) as often as needed.
 
+mod budget;
 mod check;
 mod eval;
 mod functions;
@@ -135,6 +136,7 @@ impl Expression {
     pub fn compile(source: &str, scope: &Scope) -> Result<Self, CompileError> {
         let mut parsed = parse::parse(source)?;
         let checked = check::check(&mut parsed, scope)?;
+        parse::with_stack(|| budget::meter(&mut parsed.ast));
         Ok(Self {
             source: source.to_owned(),
             ast: parsed.ast,

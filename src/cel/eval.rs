@@ -12,12 +12,13 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Number, Value, json};
 
-use super::{Bindings, EvalError, Expression, Type, parse};
+use super::{Bindings, EvalError, Expression, Type, budget, parse};
 
 type Boxed<'v> = Box<dyn Val + 'v>;
 
 /// Computes the value of an expression.
 pub(super) fn evaluate(expression: &Expression, bindings: &Bindings<'_>) -> Result<Value, EvalError> {
+    budget::begin();
     parse::with_stack(|| {
         let mut context = Context::with_env(parse::ENVIRONMENT.clone());
         for name in &expression.references {
@@ -39,10 +40,13 @@ fn classify(error: &ExecutionError) -> EvalError {
             EvalError::Pending(format!("index out of bounds: {index:?}"))
         }
         ExecutionError::UndeclaredReference(name) => EvalError::Pending(format!("`{name}` has no value yet")),
+        ExecutionError::FunctionError { message, .. } if budget::is_exceeded(error) => {
+            EvalError::Fatal(message.clone())
+        }
         ExecutionError::FunctionError { function, message } => {
             EvalError::Fatal(format!("{function}: {message}"))
         }
-        other => EvalError::Fatal(other.to_string()),
+        other => EvalError::Fatal(budget::plain(&other.to_string())),
     }
 }
 

@@ -30,6 +30,7 @@ pub(super) fn environment() -> Env {
 }
 
 fn register(env: &mut Env) -> Result<(), DeclarationError> {
+    super::budget::register(env)?;
     env.add_extension(extensions::strings)?;
     env.add_extension(extensions::lists)?;
     env.add_extension(extensions::encoders)?;

@@ -320,3 +320,68 @@ fn every_function_of_the_table_is_registered() {
         assert!(!matches!(result, Err(::cel::ExecutionError::UndeclaredReference(_))), "{name}");
     }
 }
+
+#[test]
+fn a_costly_expression_fails_and_does_not_hang() {
+    let doubled = |times: usize| format!("['0123456789abcdef']{}", ".map(x, x + x)".repeat(times));
+    let nested = |times: usize| format!("[0]{}", ".map(x, [x, x])".repeat(times));
+    let maps = |times: usize| format!("[0]{}", ".map(x, {'a': x, 'b': x})".repeat(times));
+    let text = "x".repeat(100_000);
+    let variables = json!({
+        "list": (0..1000).collect::<Vec<_>>(),
+        "words": (0..1000).map(|word| format!("word-{word}")).collect::<Vec<_>>(),
+        "text": text,
+        "spec": {"words": (0..2000).map(|word| json!({"word": word})).collect::<Vec<_>>()},
+    });
+    let copies = format!("[{}]", vec!["spec"; 1000].join(", "));
+    let conditions = format!("list.all(a, list.all(b, {}))", vec!["(a > -1 || b < -1)"; 300].join(" && "));
+    for source in [
+        "list.map(a, list.map(b, list.map(c, a + b + c)))",
+        "list.all(a, list.all(b, list.all(c, a >= 0)))",
+        "list.exists(a, list.exists(b, list.exists(c, a + b + c < 0)))",
+        &doubled(60),
+        &nested(60),
+        &maps(60),
+        &copies,
+        &conditions,
+        "text.replace('x', text)",
+        "text.replace('', text, 50000)",
+        "text.split('').join(text)",
+        "[text].map(t, list.map(i, t + t))",
+        "list.map(i, spec)",
+        "list.all(i, list.all(j, spec == spec))",
+        "list.filter(i, spec in list.map(j, spec)).size()",
+        "list.map(i, json.marshal(spec))",
+        "list.map(a, lists.range(1000)).flatten().distinct()",
+        "list.map(a, text).sum()",
+        "words.all(w, words.all(v, w.matches('(' + v + '){0,500}')))",
+        "list.map(i, text.indexOf('y'))",
+        "text.split('').map(a, text.split(''))",
+        "optional.of(text + text).optMap(a, list.map(i, a + a)).value()",
+    ] {
+        let start = std::time::Instant::now();
+        let result = run(source, &variables);
+        let error = result.expect_err(&source[..source.len().min(60)]);
+        assert!(error.contains("too costly"), "{source:.60}: {error:.200}");
+        assert!(start.elapsed().as_secs() < 20, "{source:.60}: {:?}", start.elapsed());
+    }
+}
+
+#[test]
+fn what_definitions_do_is_not_too_costly() {
+    let variables = json!({
+        "list": (0..1000).collect::<Vec<_>>(),
+        "words": (0..1000).map(|word| format!("word-{word}")).collect::<Vec<_>>(),
+        "subnets": (0..100).map(|zone| json!({"id": format!("use1-az{zone}"), "cidr": "10.0.0.0/16", "tags": {"a": "b"}})).collect::<Vec<_>>(),
+    });
+    for source in [
+        "words.map(w, w.replace('-', '.').split('.').join('/'))",
+        "words.filter(w, w.matches('^word-[0-9]+$')).size()",
+        "subnets.map(a, subnets.filter(b, b.id == a.id).size() == 1)",
+        "list.map(i, {'name': 'n-' + string(i), 'index': i}).filter(m, m.index % 2 == 0)",
+        "words.distinct().size() == words.size() && words.indexOf('word-7') == 7",
+        "subnets.all(a, a.cidr in subnets.map(b, b.cidr))",
+    ] {
+        run(source, &variables).unwrap_or_else(|error| panic!("{source}: {error}"));
+    }
+}

@@ -3,6 +3,7 @@
 //! Diagnostics are collected, not thrown: one run shows all of them. How they look on a terminal
 //! is the command line's business.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use serde::Serialize;
@@ -102,19 +103,29 @@ impl Diagnostic {
 impl fmt::Display for Diagnostic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(location) = &self.location {
-            write!(f, "{location}: ")?;
+            write!(f, "{}: ", visible(&location.to_string()))?;
         }
         let severity = match self.severity {
             Severity::Note => "note",
             Severity::Warning => "warning",
             Severity::Error => "error",
         };
-        write!(f, "{severity}[{}]: {}", self.code, self.message)?;
+        write!(f, "{severity}[{}]: {}", self.code, visible(&self.message))?;
         if let Some(help) = &self.help {
             write!(f, "\n  help: {help}")?;
         }
         Ok(())
     }
+}
+
+/// A text with its control characters written out: names of others go to terminals and logs.
+fn visible(text: &str) -> Cow<'_, str> {
+    if !text.chars().any(char::is_control) {
+        return Cow::Borrowed(text);
+    }
+    let written =
+        text.chars().map(|c| if c.is_control() { c.escape_default().to_string() } else { c.to_string() });
+    Cow::Owned(written.collect())
 }
 
 /// The candidate nearest to a misspelt word, when it is near enough to be meant.
@@ -131,6 +142,16 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_finding_cannot_steer_a_terminal() {
+        let location = Location { file: "a\nb.yaml".into(), line: 1, column: 2 };
+        let finding = Diagnostic::error("bad-name", "the name `\u{1b}[2J` is not allowed").at(location);
+        assert_eq!(
+            finding.to_string(),
+            "a\\nb.yaml:1:2: error[bad-name]: the name `\\u{1b}[2J` is not allowed"
+        );
+    }
 
     #[test]
     fn a_misspelt_word_finds_its_neighbour() {

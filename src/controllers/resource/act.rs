@@ -31,6 +31,8 @@ impl ResourceController {
                         .map(|(n, v)| (n.clone(), v.clone()))
                         .collect(),
                 ));
+                // This pass has found out where the object lives; the store does not know it yet.
+                report.placed(&subject.placement);
                 subject.desired.status = object.status().clone();
             }
             subject.object = object;

@@ -244,7 +244,7 @@ pub trait ObjectStore: Send + Sync {
 }
 
 /// Annotation that carries the intent, in both stores.
-pub const ANNOTATION_INTENT: &str = "fleetwright.dev/intent";
+pub use crate::api::names::ANNOTATION_INTENT;
 
 /// The intent recorded on an object.
 pub fn intent_of(object: &Object) -> Option<Intent> {

@@ -27,6 +27,8 @@ pub const ANNOTATION_SOURCE: &str = "fleetwright.dev/source";
 pub const ANNOTATION_REVISION: &str = "fleetwright.dev/revision";
 /// The instance that a child belongs to, as an object key: survives names that no label value holds.
 pub const ANNOTATION_INSTANCE: &str = "fleetwright.dev/instance";
+/// What a controller is about to create, written before it does.
+pub const ANNOTATION_INTENT: &str = "fleetwright.dev/intent";
 /// "true": a namespace that nobody declared; it goes when it is empty.
 pub const ANNOTATION_IMPLICIT: &str = "fleetwright.dev/implicit";
 /// `allowed`: an immutable difference may be solved by delete and create.

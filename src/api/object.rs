@@ -196,6 +196,9 @@ pub struct Object {
 }
 
 impl Object {
+    /// No API server takes a larger one: etcd's limit for a request (etcd documentation, "System limits").
+    pub const MAX_SIZE: usize = 3 << 19;
+
     /// Makes an object with an empty body.
     pub fn new(gvk: &GroupVersionKind, namespace: impl Into<String>, name: impl Into<String>) -> Self {
         Self {
@@ -218,6 +221,26 @@ impl Object {
     pub fn to_value(&self) -> Value {
         // Strings, maps and timestamps only: serialisation cannot fail.
         serde_json::to_value(self).unwrap_or(Value::Null)
+    }
+
+    /// Bytes of its JSON.
+    pub fn size(&self) -> usize {
+        struct Count(usize);
+        impl std::io::Write for Count {
+            fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+                self.0 += bytes.len();
+                Ok(bytes.len())
+            }
+
+            fn flush(&mut self) -> std::io::Result<()> {
+                Ok(())
+            }
+        }
+        let mut count = Count(0);
+        match serde_json::to_writer(&mut count, self) {
+            Ok(()) => count.0,
+            Err(_) => usize::MAX,
+        }
     }
 
     /// Kind with version.

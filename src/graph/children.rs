@@ -58,7 +58,9 @@ pub(super) fn label_value(text: &str) -> String {
 /// The instance that a live object says it belongs to, when that is another one.
 pub(super) fn other_owner(live: &Object, instance: &Object) -> Option<String> {
     if live.label(names::LABEL_OWNED) != Some("true") {
-        return None;
+        // Taken over, it would go with the instance although Git states it.
+        let stated = live.annotation(names::ANNOTATION_SOURCE)?;
+        return Some(format!("Git, which states it at {stated}: remove that document, or make another name"));
     }
     let ours = owner_labels(instance);
     let differs = ours.iter().any(|(name, value)| live.label(name) != Some(value.as_str()))
@@ -135,6 +137,10 @@ pub(super) fn child_with_gaps(
         name("metadata.namespace", &object.metadata.namespace, 63)?;
     } else if node.kind.as_ref().is_some_and(|kind| kind.namespaced) {
         return Err("metadata.namespace is empty, and the instance has no namespace to give".to_owned());
+    }
+    let size = object.size();
+    if size > Object::MAX_SIZE {
+        return Err(format!("the object would have {size} bytes, {} are allowed", Object::MAX_SIZE));
     }
     mark(instance, node, &mut object, place);
     Ok(object)

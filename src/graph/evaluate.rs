@@ -22,6 +22,9 @@ use crate::schema;
 /// Most objects of one collection (kro's `rgd-max-collection-size`).
 pub const MAX_COLLECTION: usize = 1000;
 
+/// Largest collection in bytes: a thousand objects of 64 KiB.
+const MAX_COLLECTION_BYTES: usize = 64 << 20;
+
 /// Reads the live objects.
 pub trait Lookup {
     /// One object.
@@ -266,6 +269,7 @@ impl<'a> Pass<'a> {
         let iterations = self.iterations(node, &variables)?;
         let size = iterations.len();
         let mut objects = Vec::with_capacity(size);
+        let mut bytes = 0_usize;
         for (index, values) in iterations.iter().enumerate() {
             let mut variables = variables.clone();
             for ((name, expression), value) in node.for_each.iter().zip(values) {
@@ -275,6 +279,13 @@ impl<'a> Pass<'a> {
             let place = (!node.for_each.is_empty()).then_some(Place { index, size });
             let object = child(self.instance, node, value, place)
                 .map_err(|message| Stop::new(NodeState::Failed, message))?;
+            bytes = bytes.saturating_add(object.size());
+            if bytes > MAX_COLLECTION_BYTES {
+                let message = format!(
+                    "the collection would have more than {MAX_COLLECTION_BYTES} bytes: make it smaller"
+                );
+                return Err(Stop::new(NodeState::Failed, message));
+            }
             objects.push(object);
         }
         Ok(objects)

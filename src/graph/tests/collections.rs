@@ -105,3 +105,22 @@ fn iterators_must_tell_objects_apart() {
     /spec/resources/2/readyWhen/0+7 [invalid-expression] unknown identifier `ready` (`readyWhen` of a collection sees only `each`)
     ");
 }
+
+#[test]
+fn children_have_a_size() {
+    let one = |text: &str| {
+        let definition = definition(
+            json!({"names": "[]string", "text": "string"}),
+            Value::Null,
+            json!([{"id": "maps", "forEach": [{"name": "${schema.spec.names}"}],
+                "template": config_map("${name}", json!({"text": text}))}]),
+        );
+        let names: Vec<String> = (0..1000).map(|name| format!("n-{name}")).collect();
+        let instance = instance(json!({"names": names, "text": "x".repeat(100_000)}));
+        graph(&definition).evaluate(&instance, &Live::default()).message
+    };
+    let many = one("${schema.spec.text}");
+    assert!(many.contains("the collection would have more than"), "{many}");
+    let large = one("${schema.spec.text.replace('x', '0123456789abcdef')}");
+    assert!(large.contains("the object would have"), "{large}");
+}

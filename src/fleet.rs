@@ -193,6 +193,13 @@ fn read(
         secret::encode(&mut object, &document, &file, fleet);
         document.value = serde_json::Value::Null;
     }
+    let size = object.size();
+    if size > Object::MAX_SIZE {
+        let message = format!("the object has {size} bytes, {} are allowed", Object::MAX_SIZE);
+        let finding =
+            Diagnostic::error("object-too-large", message).with_help("split it, or keep less in it");
+        fleet.report(finding.at(document.position("").in_file(&file)));
+    }
     let source = document.position("").in_file(&file).to_string();
     object.metadata.annotations.insert(crate::api::names::ANNOTATION_SOURCE.into(), source);
     let after = fleet.diagnostics.iter().filter(|finding| finding.is_error()).count();

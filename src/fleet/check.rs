@@ -85,7 +85,10 @@ impl Checked {
         last_good: &[Arc<Object>],
         catalogue: &mut Catalogue,
     ) {
-        let present: Vec<&Object> = documents.iter().map(|document| &document.object).collect();
+        let mut present: Vec<&Object> = documents.iter().map(|document| &document.object).collect();
+        // The first to create a kind has it: a newcomer takes none from the one in force, wherever it lies.
+        let known: BTreeSet<ObjectKey> = last_good.iter().map(|definition| definition.key()).collect();
+        present.sort_by_key(|definition| !known.contains(&definition.key()));
         let mut compiled = graph::compile_all(present.iter().copied(), Catalogue::builtin());
         let broken = |key: &ObjectKey| matches!(compiled.outcomes.get(&key.name), Some(Err(_)));
         // Where the present version is broken or unreadable, the one in force goes on serving.

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::files::{File, Files, is_yaml, parent};
+use super::metadata::{dns_label_problem, dns_subdomain_problem};
 use super::tree::FileContent;
 use super::{Fleet, Options};
 use crate::api::GroupVersionKind;
@@ -160,8 +161,7 @@ fn classify(
         }
     };
     let gvk = GroupVersionKind::from_api_version(api_version, kind);
-    if gvk.version.is_empty() || gvk.version.contains('/') || api_version.starts_with('/') || kind.is_empty()
-    {
+    if !names_a_kind(&gvk) || api_version.starts_with('/') {
         let message = format!("`{api_version}` and `{kind}` name no kind");
         let help = "write `apiVersion: group/version`, or `apiVersion: v1` for the core kinds";
         fleet.report(
@@ -184,6 +184,15 @@ fn classify(
         }
         _ => candidates.push(Candidate { document, file: file.to_owned(), gvk }),
     }
+}
+
+/// Kubernetes' rules for kinds, groups and versions. The store builds its keys of them, so that one odd
+/// letter would cost the whole revision.
+fn names_a_kind(gvk: &GroupVersionKind) -> bool {
+    let kind = gvk.kind.to_ascii_lowercase();
+    dns_label_problem(&kind).is_none()
+        && dns_label_problem(&gvk.version).is_none()
+        && (gvk.group.is_empty() || dns_subdomain_problem(&gvk.group).is_none())
 }
 
 /// An item of a list must be an object: nobody else writes `kind: List`.

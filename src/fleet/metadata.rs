@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 use super::Fleet;
 use super::classify::Candidate;
-use crate::api::Object;
+use crate::api::{Object, names};
 use crate::diagnostic::{Diagnostic, nearest};
 use crate::yaml::join_pointer;
 
@@ -122,6 +122,9 @@ impl Reader<'_> {
         if let Some(Value::Object(annotations)) = metadata.get_mut("annotations") {
             annotations.remove(LAST_APPLIED);
         }
+        for field in ["labels", "annotations"] {
+            self.drop_engine_marks(field, &mut metadata);
+        }
         for (field, value) in &metadata {
             let pointer = join_pointer("/metadata", field);
             sound &= match field.as_str() {
@@ -143,6 +146,21 @@ impl Reader<'_> {
             sound = false;
         }
         sound.then_some(metadata)
+    }
+
+    /// The marks that the engine sets on what it makes. In Git they come from an exported object, and would
+    /// make it go with the instance that it was exported from.
+    fn drop_engine_marks(&mut self, field: &str, metadata: &mut Map<String, Value>) {
+        let Some(Value::Object(entries)) = metadata.get_mut(field) else { return };
+        let marks: Vec<String> = entries.keys().filter(|key| is_engine_mark(key)).cloned().collect();
+        for mark in marks {
+            entries.remove(&mark);
+            let pointer = join_pointer(&join_pointer("/metadata", field), &mark);
+            let at = self.candidate.document.key_position(&pointer).in_file(&self.candidate.file);
+            let message = format!("`{mark}` is dropped: it is written by the engine, not by authors");
+            self.fleet
+                .report(Diagnostic::warning("mark-dropped", message).at(at).with_help("remove the line"));
+        }
     }
 
     fn unknown(&mut self, pointer: &str, field: &str) -> bool {
@@ -264,12 +282,30 @@ impl Reader<'_> {
     }
 }
 
-fn dns_label_problem(name: &str) -> Option<&'static str> {
+fn is_engine_mark(key: &str) -> bool {
+    const MARKS: [&str; 12] = [
+        names::ANNOTATION_SOURCE,
+        names::ANNOTATION_REVISION,
+        names::ANNOTATION_INSTANCE,
+        names::ANNOTATION_IMPLICIT,
+        names::ANNOTATION_INTENT,
+        names::LABEL_OWNED,
+        names::LABEL_NODE_ID,
+        names::LABEL_INSTANCE_NAME,
+        names::LABEL_INSTANCE_NAMESPACE,
+        names::LABEL_INSTANCE_KIND,
+        names::LABEL_INSTANCE_GROUP,
+        names::LABEL_PART_OF,
+    ];
+    MARKS.contains(&key) || key.starts_with("internal.kro.run/")
+}
+
+pub(super) fn dns_label_problem(name: &str) -> Option<&'static str> {
     let sound = name.len() <= 63 && is_dns_label(name);
     (!sound).then_some("use up to 63 of a-z, 0-9 and `-`, with a letter or digit at both ends")
 }
 
-fn dns_subdomain_problem(name: &str) -> Option<&'static str> {
+pub(super) fn dns_subdomain_problem(name: &str) -> Option<&'static str> {
     let sound = name.len() <= 253 && name.split('.').all(is_dns_label);
     (!sound).then_some(
         "use up to 253 of a-z, 0-9, `-` and `.`, with a letter or digit at both ends and beside each `.`",
@@ -277,8 +313,11 @@ fn dns_subdomain_problem(name: &str) -> Option<&'static str> {
 }
 
 fn path_segment_problem(name: &str) -> Option<&'static str> {
-    let sound = !name.is_empty() && name != "." && name != ".." && !name.contains(['/', '%']);
-    (!sound).then_some("use a name without `/` and `%`")
+    let sound = !name.is_empty()
+        && name != "."
+        && name != ".."
+        && !name.contains(|c: char| matches!(c, '/' | '%') || c.is_control());
+    (!sound).then_some("use a name without `/`, `%` and control characters")
 }
 
 fn is_dns_label(label: &str) -> bool {

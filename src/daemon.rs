@@ -31,7 +31,7 @@ use crate::controllers::queue::Queue;
 use crate::controllers::resource::{ResourceController, Settings};
 use crate::controllers::router::{ALL_DEFINITIONS, Queues, Router};
 use crate::controllers::waiting::Waiting;
-use crate::git::{Changes, Polled, Poller, PollerOptions, Source, Trigger};
+use crate::git::{Changes, Polled, Poller, PollerOptions, Revision, Source, Trigger};
 use crate::managers::registry;
 use crate::store::ObjectStore;
 use crate::store::mirror::Mirror;
@@ -46,6 +46,8 @@ const INSTANCE_WIDTH: usize = 8;
 const RESOURCE_WIDTH: usize = 64;
 /// Between two tries to learn the account of the daemon's own credentials.
 const IDENTITY_RETRY: Duration = Duration::from_secs(30);
+/// Until a revision that the store or the source kept from being taken is tried again.
+const REVISION_RETRY: Duration = Duration::from_secs(5);
 /// Revisions that may wait for the syncer; a newer one makes an older one pointless.
 const REVISIONS_AHEAD: usize = 1;
 
@@ -231,7 +233,10 @@ impl Daemon {
         });
         let (found_sender, found) = mpsc::channel(REVISIONS_AHEAD);
         spawn.endless("poller", poller.run(found_sender, stop.clone()));
-        spawn.endless("sync", take_revisions(syncer.clone(), found, ready_sender, stop.clone()));
+        spawn.endless(
+            "sync",
+            take_revisions(syncer.clone(), found, ready_sender, clock.clone(), stop.clone()),
+        );
         spawn.endless("tidy", tidy(syncer, changed.clone(), stop.clone()));
         if let Some(changes) = parts.changes {
             spawn.endless("directory watch", watch_directory(changes, trigger, stop.clone()));
@@ -286,8 +291,11 @@ impl Spawner<'_> {
     /// A task whose failure ends the daemon: without it the others would work on stale data.
     fn task(&self, name: &'static str, work: impl Future<Output = Result<(), String>> + Send + 'static) {
         let stop = self.stop.clone();
+        let work = self.tasks.spawn(work);
         self.tasks.spawn(async move {
-            if let Err(error) = work.await {
+            // A task that ends by a panic says nothing by itself.
+            let outcome = work.await.unwrap_or_else(|defect| Err(defect.to_string()));
+            if let Err(error) = outcome {
                 tracing::error!(task = name, error, "ended, and the daemon with it");
                 stop.cancel();
             }
@@ -306,25 +314,49 @@ async fn take_revisions(
     syncer: Arc<Syncer>,
     mut found: mpsc::Receiver<Polled>,
     ready: watch::Sender<bool>,
+    clock: Clock,
     stop: CancellationToken,
 ) {
+    let mut newest: Option<Arc<Revision>> = None;
+    let mut retry = false;
     loop {
         let polled = tokio::select! {
             biased;
             () = stop.cancelled() => return,
             polled = found.recv() => polled,
+            () = syncer.wants_again(), if newest.is_some() => newest.clone().map(Polled::Revision),
+            // The poller tells a revision once.
+            () = clock.sleep(REVISION_RETRY), if retry => newest.clone().map(Polled::Revision),
         };
         match polled {
             Some(Polled::Revision(revision)) => {
-                if let Err(error) = syncer.take(&revision).await {
-                    syncer.report_failure(&error);
-                }
+                newest = Some(revision.clone());
+                retry = take(&syncer, revision).await;
             }
             Some(Polled::Failed { error, .. }) => syncer.report_failure(&error),
             Some(Polled::Recovered) => syncer.unchanged(),
             None => return,
         }
         ready.send_replace(true);
+    }
+}
+
+/// Takes a revision in a task of its own: a defect in it must not end the sync. Answers whether to try again.
+async fn take(syncer: &Arc<Syncer>, revision: Arc<Revision>) -> bool {
+    let taking = syncer.clone();
+    let label = revision.label.clone();
+    match tokio::spawn(async move { taking.take(&revision).await }).await {
+        Ok(Ok(())) => false,
+        Ok(Err(error)) => {
+            syncer.report_failure(&error);
+            error.is_passing()
+        }
+        Err(defect) => {
+            syncer.report_failure(&format!(
+                "a defect of this program, please report it: revision {label}: {defect}"
+            ));
+            false
+        }
     }
 }
 

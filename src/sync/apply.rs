@@ -4,21 +4,21 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde_json::json;
-use tokio::sync::{Mutex, watch};
+use tokio::sync::{Mutex, Notify, watch};
 
 use crate::api::definition::DEFINITION_KIND;
-use crate::api::provenance::{implicit_namespace, keep_revision};
+use crate::api::provenance::{implicit_namespace, keep_revision, source_path};
 use crate::api::{CommitId, GroupKind, GroupVersionKind, Object, ObjectKey, names};
 use crate::clock::Clock;
-use crate::diagnostic::{Diagnostic, Severity};
+use crate::diagnostic::{Diagnostic, Location, Severity};
 use crate::fleet::{self, Checked, Fleet, Limits, Tree};
 use crate::git::{FileVersion, Revision, Source, SourceError};
 use crate::graph::{Catalogue, KindCatalogue as _};
 use crate::plan::guard::{self, Protection, Removal, Thresholds};
-use crate::store::mirror::Mirror;
+use crate::store::mirror::{Mirror, owner_of};
 use crate::store::{ObjectStore, Selector, StoreError, Write};
 
-use super::last_good::{Role, authored, gone, role};
+use super::last_good::{Role, authored, dying, gone, moved, role};
 use super::state::{HeldRemoval, REVISION_KIND, RevisionRecord, SyncState};
 
 /// Its name: there is one.
@@ -76,6 +76,7 @@ pub struct Syncer {
     clock: Clock,
     settings: SyncSettings,
     state: watch::Sender<SyncState>,
+    again: Notify,
     /// One revision at a time. Holds the keys that the revision in force states.
     busy: Mutex<Option<InForce>>,
 }
@@ -85,6 +86,19 @@ pub struct Syncer {
 struct InForce {
     stated: BTreeSet<ObjectKey>,
     failed_paths: BTreeSet<String>,
+    /// Stated again while their last life was still ending.
+    dying: BTreeSet<ObjectKey>,
+}
+
+impl SyncError {
+    /// Whether the same revision may be taken a little later.
+    pub fn is_passing(&self) -> bool {
+        match self {
+            Self::Source(_) => true,
+            Self::Store(error) => !matches!(error, StoreError::Invalid { .. }),
+            Self::Empty { .. } | Self::NotDescendant { .. } => false,
+        }
+    }
 }
 
 impl Syncer {
@@ -104,6 +118,7 @@ impl Syncer {
             clock,
             settings,
             state: watch::Sender::new(state),
+            again: Notify::new(),
             busy: Mutex::new(None),
         }
     }
@@ -111,6 +126,12 @@ impl Syncer {
     /// Where the sync stands, now and after each change.
     pub fn state(&self) -> watch::Receiver<SyncState> {
         self.state.subscribe()
+    }
+
+    /// Waits until the revision in force must be taken once more: an object that it states again while the
+    /// last life of it was ending is gone at last.
+    pub async fn wants_again(&self) {
+        self.again.notified().await;
     }
 
     /// Reports an attempt that failed as a whole.
@@ -149,12 +170,23 @@ impl Syncer {
         if let (None, Some(commit)) = (&applied, &revision.commit) {
             self.recover_failed_paths(commit, &mut checked).await;
         }
+        refuse_children(&mut checked, &listing.objects);
         let approved: BTreeSet<String> =
             stored.approvals().into_iter().chain(approvals_in(&checked)).collect();
         self.must_descend(revision, applied.as_ref(), &approved).await?;
-        let stated: BTreeSet<ObjectKey> = checked.objects.iter().map(|(_, object)| object.key()).collect();
+        let mut stated: BTreeSet<ObjectKey> =
+            checked.objects.iter().map(|(_, object)| object.key()).collect();
+        let dying = dying(&listing.objects, &stated);
+        for (object, path) in moved(&listing.objects, &stated, &checked.failed_paths, &revision.files) {
+            let message =
+                format!("`{object}` is not removed: it may have moved to {path}, which does not load");
+            checked
+                .diagnostics
+                .push(Diagnostic::warning("removal-unsure", message).with_help("correct that file"));
+            stated.insert(object);
+        }
         let instance_kinds: BTreeSet<GroupKind> = checked.graphs.keys().cloned().collect();
-        let in_force = InForce { stated, failed_paths: checked.failed_paths.clone() };
+        let in_force = InForce { stated, failed_paths: checked.failed_paths.clone(), dying };
         let prune = self.judge_removals(&stored, &in_force, &instance_kinds, &approved);
         let mut writes = Self::applies(&checked, revision, &listing.objects);
         writes.extend(prune.deletes.iter().map(|key| Write::Delete { key: key.clone(), uid: None }));
@@ -205,6 +237,9 @@ impl Syncer {
     pub async fn tidy(&self) -> Result<(), StoreError> {
         let busy = self.busy.lock().await;
         let Some(in_force) = busy.as_ref() else { return Ok(()) };
+        if in_force.dying.iter().any(|key| self.mirror.get(key).is_none()) {
+            self.again.notify_one();
+        }
         let implicit = |namespace: &Arc<Object>| namespace.annotation(names::ANNOTATION_IMPLICIT).is_some();
         let namespaces = self.mirror.of_kind(&GroupKind::new("", "Namespace"));
         if self.state.borrow().in_use.is_empty() && !namespaces.iter().any(implicit) {
@@ -400,6 +435,38 @@ struct Prune {
 /// Whether the store's object carries the mark of an instance: its kind's definition may be gone already.
 fn is_instance(object: &Object) -> bool {
     object.metadata.finalizers.iter().any(|finalizer| finalizer == names::FINALIZER_INSTANCE)
+}
+
+/// What an instance makes cannot be stated in Git as well: two hands would write one object in turns, and
+/// nobody could say what its removal means.
+fn refuse_children(checked: &mut Checked, existing: &[Arc<Object>]) {
+    let present: BTreeSet<ObjectKey> = existing.iter().map(|object| object.key()).collect();
+    let owners: BTreeMap<ObjectKey, ObjectKey> = existing
+        .iter()
+        .filter_map(|object| Some((object.key(), owner_of(object)?)))
+        .filter(|(_, owner)| present.contains(owner))
+        .collect();
+    let Checked { objects, diagnostics, .. } = checked;
+    objects.retain(|(_, object)| {
+        let Some(owner) = owners.get(&object.key()) else { return true };
+        let message =
+            format!("`{}` is made by `{owner}` already, so this document has no effect", object.key());
+        let finding =
+            Diagnostic::error("child-stated", message).with_help("remove one of the two, or rename it");
+        diagnostics.push(match source_of(object) {
+            Some(location) => finding.at(location),
+            None => finding,
+        });
+        false
+    });
+}
+
+/// Where an object stands in Git.
+fn source_of(object: &Object) -> Option<Location> {
+    let file = source_path(object)?.to_owned();
+    let place = object.annotation(names::ANNOTATION_SOURCE)?.get(file.len() + 1..)?;
+    let (line, column) = place.split_once(':')?;
+    Some(Location { file, line: line.parse().ok()?, column: column.parse().ok()? })
 }
 
 fn approvals_in(checked: &Checked) -> BTreeSet<String> {

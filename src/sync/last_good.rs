@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::api::definition::DEFINITION_KIND;
 use crate::api::{GroupKind, Object, ObjectKey, iam_role_selector, names, provenance::source_path};
+use crate::fleet::{FileContent, Tree};
 use crate::store::mirror::owner_of;
 
 /// The objects of the store that Git once stated. A child carries the source of its instance for those who
@@ -37,6 +38,43 @@ pub(super) fn gone(
         })
         .map(|(_, object)| object.clone())
         .collect()
+}
+
+/// The objects whose last life is still ending while Git states them already: they are to be made anew.
+pub(super) fn dying(objects: &[Arc<Object>], stated: &BTreeSet<ObjectKey>) -> BTreeSet<ObjectKey> {
+    let ending = objects.iter().filter(|object| object.is_terminating()).map(|object| object.key());
+    ending.filter(|key| stated.contains(key)).collect()
+}
+
+/// The objects that seem to be gone but may have moved to a path that does not load, with that path: its
+/// text names them, or nobody can read it and their old file is not there any more.
+pub(super) fn moved(
+    objects: &[Arc<Object>],
+    stated: &BTreeSet<ObjectKey>,
+    failed_paths: &BTreeSet<String>,
+    tree: &Tree,
+) -> Vec<(ObjectKey, String)> {
+    let may_hold = |path: &String, object: &Object| match tree.get(path).and_then(FileContent::as_text) {
+        Some(text) => mentions(text, &object.metadata.name),
+        None => source_path(object).is_some_and(|old| !tree.contains_key(old)),
+    };
+    gone(&authored(objects), stated, failed_paths)
+        .iter()
+        .filter_map(|object| {
+            let path = failed_paths.iter().find(|path| may_hold(path, object))?;
+            Some((object.key(), path.clone()))
+        })
+        .collect()
+}
+
+/// Whether a text holds a name as a word of its own.
+fn mentions(text: &str, name: &str) -> bool {
+    let part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '.');
+    text.match_indices(name).any(|(at, _)| {
+        let before = text.get(..at).and_then(|before| before.chars().next_back());
+        let after = text.get(at + name.len()..).and_then(|after| after.chars().next());
+        !before.is_some_and(part) && !after.is_some_and(part)
+    })
 }
 
 /// Whether a path, or a link above it, could not be read.
@@ -127,6 +165,27 @@ mod tests {
             .map(|object| object.metadata.name.clone())
             .collect();
         assert_eq!(gone, ["gone"]);
+    }
+
+    #[test]
+    fn what_may_have_moved_into_a_broken_file_is_not_gone() {
+        let objects = [
+            object("A", "kro.run", "n", "named", "clusters/a.yaml:1:1", json!({})),
+            object("A", "kro.run", "n", "ame", "clusters/a.yaml:9:1", json!({})),
+            object("A", "kro.run", "n", "file-gone", "clusters/b.yaml:1:1", json!({})),
+        ];
+        let tree = Tree::from([
+            ("clusters/a.yaml".to_owned(), FileContent::text("")),
+            ("new/text.yaml".to_owned(), FileContent::text("metadata: {name: named, broken")),
+            ("new/large.yaml".to_owned(), FileContent::TooLarge(1)),
+        ]);
+        let moved_to = |failed: &str| -> Vec<String> {
+            let failed = BTreeSet::from([failed.to_owned()]);
+            let moved = moved(&objects, &BTreeSet::new(), &failed, &tree);
+            moved.into_iter().map(|(key, _)| key.name).collect()
+        };
+        assert_eq!(moved_to("new/text.yaml"), ["named"]);
+        assert_eq!(moved_to("new/large.yaml"), ["file-gone"]);
     }
 
     #[test]

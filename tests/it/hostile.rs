@@ -96,7 +96,8 @@ async fn world(nets: &[&str]) -> World {
     world.commit("first");
     world.start();
     for name in nets {
-        world.until("the network is ready", |handle| is_ready(handle, &key(name))).await;
+        let subnet = format!("Subnet.ec2.services.k8s.aws/team/{name}-subnet");
+        world.until("the network", |handle| is_ready(handle, &key(name)) && is_ready(handle, &subnet)).await;
     }
     world
 }
@@ -170,7 +171,6 @@ async fn broken_files_break_nothing_else() {
         ("namespace.yaml", format!("apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: x, namespace: {}}}\n", "n".repeat(64))),
         ("secret.yaml", "apiVersion: v1\nkind: Secret\nmetadata: {name: x}\ndata: {a: \"%%%\"}\n".into()),
         ("big.yaml", big),
-        ("same-1.yaml", config_map("same")),
         ("same-2.yaml", config_map("same")),
         ("net-invalid.yaml", net("invalid", "cidr: [1, 2]")),
         ("approval.yaml", "apiVersion: fleetwright.dev/v1alpha1\nkind: Approval\nmetadata: {name: a}\nspec: {digst: 1}\n".into()),
@@ -196,6 +196,7 @@ async fn broken_files_break_nothing_else() {
     for (path, text) in bad.iter().chain(&fine) {
         world.write(&format!("odd/{path}"), text.as_str());
     }
+    world.write("odd/same-1.yaml", config_map("same"));
     world.write("nets/more.yaml", net("more", "cidr: 10.9.0.0/16"));
     world.commit("hostile");
     taken(&world, "hostile").await;
@@ -293,6 +294,45 @@ async fn an_approval_serves_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn what_is_stated_again_while_it_goes_comes_back() {
+    let mut world = world(&["a", "b"]).await;
+    world.remove("nets/a.yaml");
+    world.commit("remove");
+    world.until("the removal is held", |handle| !handle.sync.borrow().held.is_empty()).await;
+    let approval = world.handle().sync.borrow().held[0].approval.clone();
+    world.write("approvals/a.yaml", approval);
+    // It takes a while: AWS does not answer.
+    world.simulator.add_fault(FaultRule::on("Delete*", FaultAction::Throttle).times(8));
+    world.commit("approve");
+    let going = |handle: &Handle| {
+        handle.mirror.get(&key("a").parse().unwrap()).is_some_and(|net| net.is_terminating())
+    };
+    world.until("it is going", going).await;
+    world.write("nets/a.yaml", net("a", "cidr: 10.0.0.0/16"));
+    world.commit("revert");
+    taken(&world, "revert").await;
+    world
+        .until("it is there again", |handle| {
+            !going(handle) && is_ready(handle, "Subnet.ec2.services.k8s.aws/team/a-subnet")
+        })
+        .await;
+    assert_eq!((count(&world, "CreateVpc"), count(&world, "DeleteVpc") > 0), (3, true));
+    assert_eq!(vpcs(&world, ACCOUNT).await, 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_store_that_fails_once_is_tried_again() {
+    let mut world = world(&["a"]).await;
+    world.source.fail(Some("no route to host"));
+    world.write("nets/b.yaml", net("b", "cidr: 10.1.0.0/16"));
+    world.commit("b");
+    world.until("it is told", |handle| handle.sync.borrow().error.is_some()).await;
+    assert!(is_ready(&world.handle(), &key("a")));
+    world.source.fail(None);
+    world.until("b is ready", |handle| is_ready(handle, &key("b"))).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_child_takes_no_object_that_git_states() {
     let mut world = world(&["good"]).await;
     world.write(
@@ -303,8 +343,18 @@ async fn a_child_takes_no_object_that_git_states() {
     world.until("the VPC is ready", |handle| is_ready(handle, "VPC.ec2.services.k8s.aws/team/mine")).await;
     world.write("nets/thief.yaml", net("thief", "vpcName: mine, cidr: 10.7.0.0/16, subnet: false"));
     world.write("nets/second.yaml", net("second", "vpcName: good-vpc, subnet: false"));
+    // An exported child, with all that the engine wrote into it.
+    let child = world.get("VPC.ec2.services.k8s.aws/team/good-vpc").await.unwrap();
+    world.write("nets/exported.json", child.to_value().to_string());
+    world.write("nets/copy.json", child.to_value().to_string().replace("good-vpc", "copied"));
     world.commit("collide");
     taken(&world, "collide").await;
+    let findings: Vec<String> =
+        world.handle().sync.borrow().diagnostics.iter().map(ToString::to_string).collect();
+    let told =
+        |code: &str, file: &str| findings.iter().any(|text| text.contains(code) && text.starts_with(file));
+    assert!(told("child-stated", "nets/exported.json"), "{findings:#?}");
+    assert!(told("mark-dropped", "nets/copy.json"), "{findings:#?}");
     let message = |handle: &Handle, name: &str| {
         let net = handle.mirror.get(&key(name).parse().unwrap())?;
         find_condition(net.status(), "Ready")?.message
@@ -324,7 +374,9 @@ async fn a_child_takes_no_object_that_git_states() {
     let mine = world.get("VPC.ec2.services.k8s.aws/team/mine").await.unwrap();
     assert!(!mine.is_terminating(), "{}", world.picture());
     assert_eq!(mine.spec()["cidrBlocks"][0], "10.8.0.0/16");
-    assert_eq!((count(&world, "CreateVpc"), count(&world, "DeleteVpc")), (2, 0));
+    let copied = world.get("VPC.ec2.services.k8s.aws/team/copied").await.unwrap();
+    assert_eq!(copied.label("kro.run/owned"), None);
+    assert_eq!((count(&world, "CreateVpc"), count(&world, "DeleteVpc")), (3, 0));
     assert!(is_ready(&world.handle(), &key("good")));
 }
 
@@ -494,7 +546,10 @@ async fn aws_that_stumbles_duplicates_nothing() {
     }
     world.commit("four");
     for name in names {
-        world.until("ready in spite of all", |handle| is_ready(handle, &key(name))).await;
+        let subnet = format!("Subnet.ec2.services.k8s.aws/team/{name}-subnet");
+        world
+            .until("in spite of all", |handle| is_ready(handle, &key(name)) && is_ready(handle, &subnet))
+            .await;
     }
     assert!(is_ready(&world.handle(), &key("a")));
     assert_eq!(vpcs(&world, ACCOUNT).await, 5, "{}", world.picture());
@@ -525,8 +580,8 @@ async fn somebody_elses_hand_is_seen_and_nothing_foreign_is_taken() {
     world
         .until("it is told", |handle| {
             handle.mirror.get(&"VPC.ec2.services.k8s.aws/team/a-vpc".parse().unwrap()).is_some_and(|vpc| {
-                find_condition(vpc.status(), "ACK.Terminal")
-                    .is_some_and(|terminal| terminal.message.unwrap_or_default().contains("others"))
+                find_condition(vpc.status(), "Ready")
+                    .is_some_and(|ready| ready.message.unwrap_or_default().contains("is others"))
             })
         })
         .await;

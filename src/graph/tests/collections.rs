@@ -117,7 +117,7 @@ fn children_have_a_size() {
         );
         let names: Vec<String> = (0..1000).map(|name| format!("n-{name}")).collect();
         let instance = instance(json!({"names": names, "text": "x".repeat(100_000)}));
-        graph(&definition).evaluate(&instance, &Live::default()).message
+        graph(&definition).evaluate(&instance, &Live::default(), UnmanagedKinds::default()).message
     };
     let many = one("${schema.spec.text}");
     assert!(many.contains("the collection would have more than"), "{many}");

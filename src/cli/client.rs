@@ -20,7 +20,7 @@ pub(super) struct Server {
     /// Address of the daemon's page and API.
     #[arg(long, value_name = "URL", env = "FLEETWRIGHT_SERVER", default_value = "http://127.0.0.1:8080")]
     server: Url,
-    /// File with the bearer token, where `page.token` asks for one.
+    /// File with the bearer token, where `page.tokenFile` or `page.tokenEnv` asks for one.
     #[arg(long, value_name = "FILE", env = "FLEETWRIGHT_TOKEN_FILE")]
     token_file: Option<PathBuf>,
 }

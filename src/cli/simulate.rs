@@ -15,6 +15,11 @@ use crate::simulator::{AdministratorRole, DEFAULT_ACCOUNT, Quotas, Simulator, Si
 
 /// Serve a simulated AWS (EC2, IAM, STS, EKS) on a local address.
 #[derive(Debug, Args)]
+#[command(after_help = "Example:
+  fleetwright simulate --administrator 222222222222=fleetwright
+  export AWS_ACCESS_KEY_ID=222222222222 AWS_SECRET_ACCESS_KEY=any
+  aws --endpoint-url http://127.0.0.1:4599 --region eu-central-1 ec2 describe-vpcs
+An access key id of twelve digits is the account; any other is 123456789012, as is a daemon that finds none.")]
 pub(crate) struct Simulate {
     /// Address to listen on.
     #[arg(long, default_value = "127.0.0.1:4599", value_name = "ADDRESS")]
@@ -31,7 +36,8 @@ pub(crate) struct Simulate {
     /// No service quotas and no throttling.
     #[arg(long)]
     no_limits: bool,
-    /// A role with AdministratorAccess that exists from the start; the trusted account may assume it.
+    /// A role with AdministratorAccess that exists from the start; the trusted account, by default
+    /// 123456789012, may assume it.
     #[arg(long, value_name = "ACCOUNT=ROLE[,trusted=ACCOUNT]", value_parser = administrator)]
     administrator: Vec<AdministratorRole>,
     /// Simulated seconds until filters see new tags.

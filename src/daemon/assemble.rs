@@ -192,7 +192,7 @@ fn source(source: &Source, data: &Path) -> Result<SourceParts, AssembleError> {
                         Some(username) => username.read()?.expose().to_owned(),
                         None => "x-access-token".to_owned(),
                     },
-                    token: token.read()?,
+                    token: token.clone(),
                 },
                 GitAuth::SshKey { key_file, known_hosts_file } => Credentials::Ssh {
                     key: key_file.clone(),

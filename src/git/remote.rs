@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use base64::Engine as _;
 use git2::{CertificateCheckStatus, Cred, CredentialType, RemoteCallbacks};
 
-use crate::config::Secret;
+use crate::config::{Secret, SecretSource};
 
 /// How to authenticate with a remote.
 #[derive(Debug, Clone, Default)]
@@ -19,8 +19,8 @@ pub enum Credentials {
     Token {
         /// User name, e.g. `x-access-token`.
         username: String,
-        /// The token.
-        token: Secret,
+        /// Where the token lies. It is read at each fetch, so a rotated token needs no restart.
+        token: SecretSource,
     },
     /// SSH with a private key. The host must be known.
     Ssh {
@@ -46,7 +46,9 @@ pub fn redact_url(url: &str) -> String {
 pub(super) fn redact_text(text: &str, url: &str, credentials: &Credentials) -> String {
     let mut secrets: Vec<String> = Vec::new();
     match credentials {
-        Credentials::Token { token, .. } => secrets.push(token.expose().to_owned()),
+        Credentials::Token { token, .. } => {
+            secrets.extend(token.read().map(|token| token.expose().to_owned()));
+        }
         Credentials::Ssh { passphrase: Some(passphrase), .. } => secrets.push(passphrase.expose().to_owned()),
         Credentials::None | Credentials::Ssh { .. } => {}
     }
@@ -100,6 +102,7 @@ pub(super) fn callbacks<'a>(
             Credentials::Token { username, token }
                 if allowed.contains(CredentialType::USER_PASS_PLAINTEXT) =>
             {
+                let token = token.read().map_err(|error| git2::Error::from_str(&error.to_string()))?;
                 Cred::userpass_plaintext(username, token.expose())
             }
             Credentials::Ssh { key, passphrase, .. } if allowed.contains(CredentialType::SSH_KEY) => {

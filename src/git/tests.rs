@@ -15,7 +15,6 @@ use tokio_util::sync::CancellationToken;
 use super::remote::{is_known_host, redact_text};
 use super::*;
 use crate::clock::Clock;
-use crate::config::Secret;
 
 const FILE: i32 = 0o100_644;
 const LINK: i32 = 0o120_000;
@@ -300,7 +299,10 @@ fn urls_and_texts_lose_their_secrets() {
     for (url, expected) in cases {
         assert_eq!(redact_url(url), expected);
     }
-    let credentials = Credentials::Token { username: "x".into(), token: Secret::new("t0ken") };
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), "t0ken\n").unwrap();
+    let token = crate::config::SecretSource::File(file.path().to_owned());
+    let credentials = Credentials::Token { username: "x".into(), token };
     let url = "https://user:se%40cret@example.com/a.git";
     let text = redact_text(&format!("{url} se@cret t0ken user:se%40cret@example.com"), url, &credentials);
     assert_eq!(text, "https://example.com/a.git <secret> <secret> example.com");

@@ -63,7 +63,7 @@ fn every_field_of_the_controllers_definitions_is_there_with_its_type() {
             match ours.remove(&(part.to_owned(), path.to_owned())) {
                 None => wrong.push(format!("{of} {part}.{path} is missing")),
                 Some(found) if found != type_ => {
-                    wrong.push(format!("{of} {part}.{path} is {found}, not {type_}"))
+                    wrong.push(format!("{of} {part}.{path} is {found}, not {type_}"));
                 }
                 Some(_) => {}
             }

@@ -38,7 +38,7 @@ pub use compile::{Compiled, compile};
 pub use definitions::{CompiledDefinitions, compile_all};
 pub use evaluate::{Lookup, MAX_COLLECTION};
 pub use generated::generated_kind;
-pub use instance::{InstanceStatus, instance_status};
+pub use instance::{InstanceStatus, dropped_field, instance_status};
 pub use kinds::{Catalogue, KindCatalogue, KindDescription, UnmanagedKinds};
 pub use node::{Graph, Node};
 pub use preview::{Gap, PreviewNode, PreviewObject, PreviewState};

@@ -49,6 +49,10 @@ pub(super) struct Demo {
 
 impl Demo {
     pub(super) async fn run(self) -> anyhow::Result<()> {
+        if self.port != 0 {
+            let free = TcpListener::bind(("127.0.0.1", self.port)).await;
+            free.with_context(|| format!("port {} is taken: choose another with --port", self.port))?;
+        }
         std::fs::create_dir_all(&self.directory)
             .with_context(|| format!("cannot create {}", self.directory.display()))?;
         let home = self.directory.canonicalize().context("cannot resolve the directory")?;

@@ -26,7 +26,7 @@ pub struct Placement {
 pub enum Unplaced {
     /// No selector matches, and the daemon's own role is not allowed here (decisions 12).
     #[error(
-        "no IAMRoleSelector matches namespace {namespace}, and the daemon's own account is not listed in `aws.useOwnRoleIn`"
+        "no IAMRoleSelector matches namespace {namespace}: add it to a selector's `namespaceSelector.names`, or list the daemon's own account in `aws.useOwnRoleIn`"
     )]
     NoRoleSelected {
         /// Namespace of the object.

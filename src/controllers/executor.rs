@@ -143,6 +143,9 @@ impl Executor {
             Ok(_) => {
                 tracing::info!(object = %desired.key, %account, %region, call = %step.call, "{}", step.summary);
             }
+            Err(error) if is_expected(error) => {
+                tracing::debug!(object = %desired.key, %account, %region, call = %step.call, %error, "AWS call has to wait");
+            }
             Err(error) => {
                 tracing::warn!(object = %desired.key, %account, %region, call = %step.call, %error, "AWS call failed");
             }
@@ -153,4 +156,12 @@ impl Executor {
     async fn current(&self, key: &ObjectKey) -> Result<Arc<Object>, StoreError> {
         self.store.get(key).await?.ok_or_else(|| StoreError::NotFound { key: key.clone() })
     }
+}
+
+/// Whether a refusal is part of an ordinary day: something else comes first, and its time will come.
+fn is_expected(error: &AwsError) -> bool {
+    matches!(
+        error.class,
+        ErrorClass::InUse | ErrorClass::Waiting(_) | ErrorClass::Propagating | ErrorClass::Throttled
+    )
 }

@@ -215,9 +215,29 @@ impl ResourceController {
     }
 
     async fn write(&self, object: &Arc<Object>, report: Report, next: Next) -> Result<Next, StoreError> {
-        self.store.update_status(&object.key(), None, report.into_status()).await?;
+        let status = report.into_status();
+        // Once when trouble begins or changes, once when it ends: the log of a quiet fleet is quiet.
+        match (trouble(object.status()), trouble(&status)) {
+            (before, Some((reason, message)))
+                if before.as_ref().map(|(reason, _)| reason) != Some(&reason) =>
+            {
+                tracing::warn!(object = %object.key(), reason, "{message}");
+            }
+            (Some(_), None) => tracing::info!(object = %object.key(), "recovered"),
+            _ => {}
+        }
+        self.store.update_status(&object.key(), None, status).await?;
         Ok(next)
     }
+}
+
+/// Reason and message of the condition by which an object needs attention.
+fn trouble(status: &Value) -> Option<(String, String)> {
+    let conditions =
+        [types::TERMINAL, types::RECOVERABLE].into_iter().filter_map(|type_| find_condition(status, type_));
+    let mut holding = conditions.filter(|condition| condition.status == ConditionStatus::True);
+    let condition = holding.next()?;
+    Some((condition.reason.unwrap_or_default(), condition.message.unwrap_or_default()))
 }
 
 /// The finalizer of an ACK object (ACK runtime, `finalizers.<service>/<Kind>`).

@@ -172,11 +172,7 @@ fn against_schema(object: &Object, kind: &schema::Schema) -> (Object, Vec<Proble
     schema::apply_defaults(kind, &mut value);
     let mut problems: Vec<Problem> = schema::prune(kind, &mut value)
         .into_iter()
-        .map(|pointer| {
-            let message =
-                format!("unknown field `{}` is dropped", pointer.trim_start_matches('/').replace('/', "."));
-            Problem::warning(pointer, "unknown-field", message)
-        })
+        .map(|pointer| graph::dropped_field(kind, &pointer))
         .collect();
     problems.extend(schema::validate(kind, &value).into_iter().map(|violation| {
         Problem::error(violation.pointer, "invalid-value", violation.message).with_help(violation.help)

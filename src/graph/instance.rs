@@ -12,8 +12,8 @@ use crate::api::{Condition, ConditionStatus, Object, condition_types};
 use crate::schema::{self, Schema};
 
 impl Graph {
-    /// Does to an instance what an API server does on entry: unknown fields go with a warning, defaults
-    /// come, and what is left must be valid. Pointers are of the object as it was given.
+    /// Does to an instance what an API server does on entry: unknown fields go with a warning (a misspelt
+    /// one is an error), defaults come, and what is left must be valid. Pointers are of the object as it was given.
     pub fn admit(&self, instance: &Object) -> (Object, Vec<Problem>) {
         let mut admitted = instance.clone();
         let mut problems = Vec::new();
@@ -37,9 +37,7 @@ impl Graph {
         let mut body = json!({"spec": stated.unwrap_or_else(|| Value::Object(Map::new()))});
         drop_nulls(&schema, &mut body);
         for pointer in schema::prune(&schema, &mut body) {
-            let (parent, field) = pointer.rsplit_once('/').unwrap_or(("", &pointer));
-            let field = field.replace("~1", "/").replace("~0", "~");
-            problems.push(unknown_field(&pointer, &field, siblings(&schema, parent)));
+            problems.push(dropped_field(&schema, &pointer));
         }
         schema::apply_defaults(&schema, &mut body);
         for violation in schema::validate(&schema, &body) {
@@ -55,9 +53,22 @@ impl Graph {
     }
 }
 
+/// A field that nobody declared. One that looks like a misspelling of a declared field is an error: dropping
+/// it would let the default of the meant field take effect. Any other goes with a warning, as at an API server.
 fn unknown_field<'a>(pointer: &str, field: &str, candidates: impl IntoIterator<Item = &'a str>) -> Problem {
-    Problem::warning(pointer, "unknown-field", format!("unknown field `{field}` is dropped"))
-        .with_help(suggestion(field, candidates))
+    match suggestion(field, candidates) {
+        Some(help) => {
+            Problem::error(pointer, "unknown-field", format!("unknown field `{field}`")).with_help(Some(help))
+        }
+        None => Problem::warning(pointer, "unknown-field", format!("unknown field `{field}` is dropped")),
+    }
+}
+
+/// What is to be said about a field that pruning took out.
+pub fn dropped_field(schema: &Schema, pointer: &str) -> Problem {
+    let (parent, field) = pointer.rsplit_once('/').unwrap_or(("", pointer));
+    let field = field.replace("~1", "/").replace("~0", "~");
+    unknown_field(pointer, &field, siblings(schema, parent))
 }
 
 /// The declared fields of the object at a pointer.

@@ -159,6 +159,10 @@ fn commit(path: &Path, files: &[(String, String)]) -> anyhow::Result<()> {
     let mut options = git2::RepositoryInitOptions::new();
     options.initial_head("main");
     let repository = git2::Repository::init_opts(&aside, &options)?;
+    // A machine without a Git identity can commit here too.
+    let mut settings = repository.config()?;
+    settings.set_str("user.name", "Fleetwright demo")?;
+    settings.set_str("user.email", "demo@localhost")?;
     let mut index = repository.index()?;
     index.add_all(["*"], git2::IndexAddOption::DEFAULT, None)?;
     index.write()?;

@@ -1,6 +1,6 @@
 //! What the demonstration prints: a line per cluster that moves on a terminal, changes line by line elsewhere.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::IsTerminal as _;
 use std::net::SocketAddr;
 use std::path::Path;
@@ -8,7 +8,7 @@ use std::path::Path;
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 
 use crate::daemon::Handle;
-use crate::web::{ClusterRow, Phase, Snapshot};
+use crate::web::{ClusterRow, FleetView, Phase, Snapshot};
 
 /// The printed progress.
 pub(super) struct Progress {
@@ -30,6 +30,7 @@ impl Progress {
         println!("  fleet repository  {}  (commit to it: changes are followed)", repository.display());
         println!("  simulated AWS     {endpoint}");
         println!("  status page       http://{page}/");
+        println!("  log               {}", home.join("fleetwright.log").display());
         let bars = std::io::stdout().is_terminal().then(MultiProgress::new);
         Self { bars }
     }
@@ -39,6 +40,7 @@ impl Progress {
     pub(super) async fn follow(&self, mut handle: Handle, until_ready: bool) -> anyhow::Result<()> {
         let mut printed: BTreeMap<String, String> = BTreeMap::new();
         let mut bars: BTreeMap<String, ProgressBar> = BTreeMap::new();
+        let (mut known, mut heard) = (BTreeSet::new(), BTreeSet::new());
         let mut told = false;
         loop {
             let sync = handle.sync.borrow_and_update().clone();
@@ -57,6 +59,13 @@ impl Progress {
                 }
                 printed.insert(cluster.key.name.clone(), line);
             }
+            for news in news(&view) {
+                if !known.contains(&news) {
+                    self.say(&news);
+                }
+                heard.insert(news);
+            }
+            known = std::mem::take(&mut heard);
             bars.retain(|name, bar| {
                 let there = view.clusters.iter().any(|cluster| cluster.key.name == *name);
                 if !there {
@@ -104,6 +113,23 @@ impl Progress {
             None => println!("{line}"),
         }
     }
+}
+
+/// What a person should hear once: a revision that is not taken, findings, removals that are held.
+fn news(view: &FleetView) -> Vec<String> {
+    let sync = &view.sync;
+    let error = sync.error.iter().map(|error| format!("! {error}"));
+    let findings = sync.diagnostics.iter().map(|finding| format!("! {finding}"));
+    let held = sync.held.iter().map(|held| {
+        let objects: Vec<&str> = held.removals.keys().map(String::as_str).collect();
+        format!(
+            "! {} waits for an approval ({}); to approve, commit:\n{}",
+            objects.join(", "),
+            held.reason,
+            held.approval
+        )
+    });
+    error.chain(findings).chain(held).collect()
 }
 
 fn describe(cluster: &ClusterRow) -> String {

@@ -32,22 +32,48 @@ pub(super) fn evaluate(expression: &Expression, bindings: &Bindings<'_>) -> Resu
     })
 }
 
-/// Absence is worth waiting for, everything else is not.
+/// Absence is worth waiting for, everything else is not. Values are told by their type alone: they may be
+/// a Secret's, and the crate prints maps in an order that changes from call to call.
 fn classify(error: &ExecutionError) -> EvalError {
-    match error {
-        ExecutionError::NoSuchKey(key) => EvalError::Pending(format!("no such key: {key}")),
-        ExecutionError::IndexOutOfBounds(index) => {
-            EvalError::Pending(format!("index out of bounds: {index:?}"))
+    let name = |value: &CelValue| format!("{:?}", value.type_of()).to_lowercase();
+    let fatal = match error {
+        ExecutionError::NoSuchKey(key) => return EvalError::Pending(format!("no such key: {key}")),
+        ExecutionError::IndexOutOfBounds(CelValue::Int(index)) => {
+            return EvalError::Pending(format!("index out of bounds: {index}"));
         }
-        ExecutionError::UndeclaredReference(name) => EvalError::Pending(format!("`{name}` has no value yet")),
-        ExecutionError::FunctionError { message, .. } if budget::is_exceeded(error) => {
-            EvalError::Fatal(message.clone())
+        ExecutionError::IndexOutOfBounds(_) => return EvalError::Pending("index out of bounds".into()),
+        ExecutionError::UndeclaredReference(name) => {
+            return EvalError::Pending(format!("`{name}` has no value yet"));
         }
-        ExecutionError::FunctionError { function, message } => {
-            EvalError::Fatal(format!("{function}: {message}"))
+        ExecutionError::FunctionError { message, .. } if budget::is_exceeded(error) => message.clone(),
+        ExecutionError::FunctionError { function, message } => format!("{function}: {message}"),
+        ExecutionError::UnsupportedBinaryOperator(operator, left, right) => {
+            format!("operator `{operator}` does not take {} and {}", name(left), name(right))
         }
-        other => EvalError::Fatal(budget::plain(&other.to_string())),
-    }
+        ExecutionError::Overflow(operator, ..) => format!("overflow of operator `{operator}`"),
+        ExecutionError::DivisionByZero(_) => "Division by zero".into(),
+        ExecutionError::RemainderByZero(_) => "Remainder by zero".into(),
+        ExecutionError::ValuesNotComparable(left, right) => {
+            format!("{} cannot be compared with {}", name(left), name(right))
+        }
+        ExecutionError::UnsupportedIndex(index, target) => {
+            format!("{} cannot be an index of {}", name(index), name(target))
+        }
+        ExecutionError::UnsupportedKeyType(key) => format!("{} cannot be a key", name(key)),
+        ExecutionError::DuplicateKey(_) => "the same key twice".into(),
+        ExecutionError::NotSupportedAsMethod { method, target } => {
+            format!("`{method}` is no method of {}", name(target))
+        }
+        ExecutionError::UnsupportedTargetType { target } => {
+            format!("{} is no target of a call", name(target))
+        }
+        ExecutionError::InvalidArgumentCount { .. }
+        | ExecutionError::UnexpectedType { .. }
+        | ExecutionError::NoSuchOverload(_)
+        | ExecutionError::MissingArgumentOrTarget => error.to_string(),
+        _ => "the expression cannot be evaluated".into(),
+    };
+    EvalError::Fatal(budget::plain(&fatal))
 }
 
 /// Reads a JSON value as its type says; what does not fit the type is read as what it is.

@@ -77,6 +77,13 @@ fn absence_is_pending_and_mistakes_are_fatal() {
         let said = run(source, &variables).unwrap_err();
         assert!(said.starts_with(expected), "{source}: {said}");
     }
+    // A value in an error may be a Secret's: only its type is told.
+    let scope = Scope::new().with("secret", Type::Dyn);
+    let value = json!({"token": "s3cret", "a": 1});
+    let failing = Expression::compile("10 / secret", &scope).unwrap();
+    let said = failing.evaluate(&Bindings::new().with("secret", &value, &Type::Dyn)).unwrap_err();
+    assert_eq!(said, EvalError::Fatal("operator `div` does not take int and map".into()));
+
     let scope = Scope::new().with("vpc", Type::Dyn);
     let expression = Expression::compile("vpc.status.id", &scope).unwrap();
     assert!(expression.evaluate(&Bindings::new()).unwrap_err().is_pending());

@@ -351,7 +351,7 @@ fn an_instance_is_admitted_as_an_api_server_would() {
     insta::assert_snapshot!(format!("{}\n{}", admitted.spec(), shown(&problems)), @r#"
     {"size":0,"vpc":{"create":true}}
     /spec/colour warning [unknown-field] unknown field `colour` is dropped
-    /spec/vpc/creat error [unknown-field] unknown field `creat` (did you mean `create`?)
+    /spec/vpc/creat [unknown-field] unknown field `creat` (did you mean `create`?)
     /spec [invalid-value] required field `name` is missing
     /spec/size [invalid-value] must be at least 1, is 0
     "#);

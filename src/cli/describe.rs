@@ -7,7 +7,7 @@ use clap::Args;
 use serde_json::Value;
 
 use super::client::{Client, Server};
-use super::get::{find_clusters, held_text, sentence, text, trouble};
+use super::get::{find_clusters, sentence, text, trouble};
 use super::output;
 use super::table::{Table, clean};
 use crate::yaml;
@@ -79,8 +79,7 @@ async fn instance(
 ) -> anyhow::Result<Option<String>> {
     let place = if namespace.is_empty() { "_" } else { namespace };
     let Some(detail) = client.get(&["clusters", place, kind, name], &[]).await? else { return Ok(None) };
-    let sync = client.must(&["sync"]).await?;
-    Ok(Some(cluster_text(&detail, &sync)))
+    Ok(Some(cluster_text(&detail)))
 }
 
 async fn object(
@@ -119,7 +118,7 @@ fn conditions(value: Option<&Value>) -> String {
     format!("\n{table}")
 }
 
-fn cluster_text(detail: &Value, sync: &Value) -> String {
+fn cluster_text(detail: &Value) -> String {
     let at = |pointer: &str| text(detail, pointer);
     let mut shown = fields(&[
         ("Name", at("/key/name")),
@@ -134,7 +133,10 @@ fn cluster_text(detail: &Value, sync: &Value) -> String {
         ("Revision", at("/revision")),
         ("Source", at("/source")),
         ("Created", at("/created")),
-        ("Waits for", sentence(detail)),
+        (
+            if at("/phase") == "ready" || at("/phase") == "held" { "Note" } else { "Waits for" },
+            sentence(detail),
+        ),
     ]);
     shown.push_str(&conditions(detail.get("conditions")));
     let mut table = Table::new(&["NODE", "STATE", "KIND", "OBJECT", "MESSAGE"]);
@@ -157,14 +159,7 @@ fn cluster_text(detail: &Value, sync: &Value) -> String {
     }
     let held = at("/held");
     if !held.is_empty() {
-        shown.push_str(&format!("\n{held}\n"));
-    }
-    let key =
-        format!("{}.{}/{}/{}", at("/key/kind"), at("/key/group"), at("/key/namespace"), at("/key/name"));
-    for held in sync.get("held").and_then(Value::as_array).into_iter().flatten() {
-        if held.get("removals").and_then(|removals| removals.get(&key)).is_some() {
-            shown.push_str(&format!("\n{}", held_text(held)));
-        }
+        shown.push_str(&format!("\n{}\n", held.trim_end()));
     }
     shown
 }

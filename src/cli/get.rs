@@ -128,6 +128,18 @@ pub(super) fn text(value: &Value, pointer: &str) -> String {
 
 /// What a cluster waits for, or what is wrong with it.
 pub(super) fn sentence(row: &Value) -> String {
+    let said = going_on(row);
+    match text(row, "/stale") {
+        stale if stale.is_empty() => said,
+        stale if said.is_empty() => stale,
+        stale => format!("{said}; {stale}"),
+    }
+}
+
+fn going_on(row: &Value) -> String {
+    if text(row, "/phase") == "held" {
+        return text(row, "/held").lines().next().unwrap_or_default().to_owned();
+    }
     let trouble = text(row, "/trouble");
     let waits = (text(row, "/waitsFor/title"), text(row, "/waitsFor/message"));
     let held = if row.get("held").is_some() { "removals wait for an approval" } else { "" };
@@ -264,7 +276,7 @@ fn sync_text(sync: &Value) -> String {
 }
 
 /// Removals that wait for an approval, with the document to commit.
-pub(super) fn held_text(held: &Value) -> String {
+fn held_text(held: &Value) -> String {
     let mut shown = format!("Held removals: {}\n", text(held, "/reason"));
     for (object, protected) in held.get("removals").and_then(Value::as_object).into_iter().flatten() {
         shown.push_str(&format!("  {}\n", clean(object)));

@@ -90,7 +90,8 @@ async fn cluster(
     State(snapshots): State<Snapshots>,
     Path((namespace, kind, name)): Path<(String, String, String)>,
 ) -> Result<Response, ApiError> {
-    ClusterDetail::find(&now(&snapshots).objects, &namespace, &kind, &name)
+    let snapshot = now(&snapshots);
+    ClusterDetail::find(&snapshot.objects, &snapshot.fleet.sync, &namespace, &kind, &name)
         .map(|detail| Json(detail).into_response())
         .ok_or_else(|| ApiError(StatusCode::NOT_FOUND, format!("there is no {kind} {namespace}/{name}")))
 }

@@ -64,7 +64,7 @@ impl Look {
     pub(super) fn sign(self) -> &'static str {
         match self {
             Self::Of(Phase::Ready) => "✓",
-            Self::Of(Phase::Trouble) => "!",
+            Self::Of(Phase::Trouble | Phase::Held) => "!",
             Self::Of(Phase::Deleting) => "✕",
             Self::Of(Phase::Progressing) => "◐",
             Self::Of(Phase::Suspended) => "‖",

@@ -13,6 +13,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde::Serialize;
 
+use crate::api::provenance::source_path;
 use crate::api::{Condition, Object, ObjectKey, ack, conditions_of, definition, names};
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::store::mirror::owner_of;
@@ -28,6 +29,8 @@ pub use self::tree::{Child, ChildKind, Node, Steps, Wait};
 pub enum Phase {
     /// A person is needed, or something has failed and is tried again.
     Trouble,
+    /// Git no longer has it; its removal waits for an approval.
+    Held,
     /// It is going.
     Deleting,
     /// On its way.
@@ -40,13 +43,14 @@ pub enum Phase {
 
 impl Phase {
     /// All of them, the most urgent first.
-    pub const ALL: [Self; 5] =
-        [Self::Trouble, Self::Deleting, Self::Progressing, Self::Suspended, Self::Ready];
+    pub const ALL: [Self; 6] =
+        [Self::Trouble, Self::Held, Self::Deleting, Self::Progressing, Self::Suspended, Self::Ready];
 
     /// The word for people.
     pub fn word(self) -> &'static str {
         match self {
             Self::Trouble => "in trouble",
+            Self::Held => "removal waits for approval",
             Self::Deleting => "deleting",
             Self::Progressing => "progressing",
             Self::Suspended => "suspended",
@@ -58,6 +62,7 @@ impl Phase {
     pub fn name(self) -> &'static str {
         match self {
             Self::Trouble => "trouble",
+            Self::Held => "held",
             Self::Deleting => "deleting",
             Self::Progressing => "progressing",
             Self::Suspended => "suspended",
@@ -286,6 +291,7 @@ impl FleetView {
             objects: objects.by_key.len(),
             ..Summary::default()
         };
+        let sync = SyncView::of(sync);
         let (mut clusters, mut resources, mut held_by_graphs) = (Vec::new(), Vec::new(), Vec::new());
         for (key, object) in objects.iter() {
             let is_root = owner_of(object).is_none();
@@ -308,7 +314,7 @@ impl FleetView {
                     });
                 }
                 if is_root {
-                    let row = ClusterRow::of(objects, object);
+                    let row = ClusterRow::of(objects, object, &sync);
                     *summary.clusters.entry(row.phase.name()).or_default() += 1;
                     clusters.push(row);
                 }
@@ -319,7 +325,7 @@ impl FleetView {
                 |row: &ClusterRow| (row.key.namespace.clone(), row.key.kind.clone(), row.key.name.clone());
             place(a).cmp(&place(b))
         });
-        Self { now, summary, clusters, resources, held_by_graphs, sync: SyncView::of(sync) }
+        Self { now, summary, clusters, resources, held_by_graphs, sync }
     }
 }
 
@@ -344,6 +350,31 @@ impl SyncView {
             held: sync.held.clone(),
             in_use: sync.in_use.clone(),
         }
+    }
+
+    /// The held removals that an object is among.
+    fn removal_of(&self, key: &ObjectKey) -> Option<&HeldRemoval> {
+        let name = key.to_string();
+        self.held.iter().find(|held| held.removals.contains_key(&name))
+    }
+
+    /// Why an object is not what Git has now: its file there has an error.
+    fn stale(&self, object: &Object) -> Option<String> {
+        let path = source_path(object)?;
+        let (finding, place) = self
+            .diagnostics
+            .iter()
+            .filter(|finding| finding.is_error())
+            .filter_map(|finding| finding.location.as_ref().map(|place| (finding, place)))
+            .filter(|(_, place)| place.file == path)
+            .min_by_key(|(_, place)| (place.line, place.column))?;
+        let line = if place.line > 0 { format!(":{}", place.line) } else { String::new() };
+        let in_force = short_revision(object).map(|revision| format!("revision {revision}"));
+        Some(format!(
+            "Git's version has an error at {path}{line}: {}; {} stays in force",
+            finding.message,
+            in_force.as_deref().unwrap_or("what was read last")
+        ))
     }
 
     /// What people call the revision in force.

@@ -10,7 +10,7 @@ use crate::web::view::{Child, ChildKind, ClusterDetail, Node, Phase, ResourceVie
 
 /// Puts the page of an instance together.
 pub(super) fn frame(snapshot: &Snapshot, namespace: &str, kind: &str, name: &str) -> Option<Frame> {
-    let detail = ClusterDetail::find(&snapshot.objects, namespace, kind, name)?;
+    let detail = ClusterDetail::find(&snapshot.objects, &snapshot.fleet.sync, namespace, kind, name)?;
     let row = &detail.row;
     let mut parts = Parts::default();
     let shown: Vec<&Node> = detail.nodes.iter().filter(|node| node.state != "Excluded").collect();
@@ -62,7 +62,7 @@ fn headline(detail: &ClusterDetail) -> Markup {
     html! {
         p.now {
             (badge(row.phase))
-            span.sentence { @if row.phase == Phase::Ready { "Everything is as Git wants it." } @else { (row.sentence()) } }
+            span.sentence { @if row.is_as_wanted() { "Everything is as Git wants it." } @else { (row.sentence()) } }
             @if let Some(since) = row.waits_for.as_ref().and_then(|wait| wait.since) { span.under.since { "since " (moment(since)) } }
         }
         p.steps {
@@ -98,6 +98,9 @@ fn facts(detail: &ClusterDetail) -> Markup {
 
 fn held(detail: &ClusterDetail) -> Markup {
     html! {
+        @if let Some(stale) = &detail.row.stale {
+            div.notice.bad { p { strong { "! " (stale) } } }
+        }
         @if let Some(held) = &detail.row.held {
             div.notice.warn {
                 h2 { span.sign aria-hidden="true" { "!" } " Removals wait for approval" }

@@ -134,12 +134,13 @@ fn cluster(row: &ClusterRow) -> Markup {
             a.name href=(cluster_path(&row.key)) { (row.key.name) }
             span.under { (row.key.namespace) " · " (row.key.kind) }
         }
-        td data-label="State" { (badge(row.phase)) @if row.held.is_some() { " " span.badge.trouble { span.sign aria-hidden="true" { "!" } "removals held" } } }
+        td data-label="State" { (badge(row.phase)) @if row.held.is_some() && row.phase != Phase::Held { " " span.badge.trouble { span.sign aria-hidden="true" { "!" } "removals held" } } }
         td data-label="Progress" { (progress(row.steps.done, row.steps.total)) }
         td.doing data-label="What is going on" {
-            @if row.phase == Phase::Ready { span.quiet { "all is as Git wants it" } }
+            @if row.is_as_wanted() { span.quiet { "all is as Git wants it" } }
             @else {
                 span.clamp { (row.sentence()) }
+                @if let Some(stale) = row.stale.as_ref().filter(|stale| **stale != row.sentence()) { span.under { (stale) } }
                 @if let Some(since) = row.waits_for.as_ref().and_then(|wait| wait.since) { span.under.since { "since " (moment(since)) } }
             }
         }

@@ -8,11 +8,13 @@ use serde_json::Value;
 
 use super::tree::{Walk, names_kind, reported};
 use super::{
-    Node, Objects, Phase, ResourceView, Steps, Wait, current_condition, holds, is_aws, short_revision,
+    Node, Objects, Phase, ResourceView, Steps, SyncView, Wait, current_condition, holds, is_aws,
+    short_revision,
 };
 use crate::api::{
     Condition, ConditionStatus, GroupKind, Object, ObjectKey, condition_types as types, conditions_of, names,
 };
+use crate::sync::HeldRemoval;
 
 /// Condition that names removals which wait for an approval (written by the instance controller).
 const PRUNE_HELD: &str = "PruneHeld";
@@ -42,9 +44,12 @@ pub struct ClusterRow {
     /// What is wrong, naming the object.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trouble: Option<String>,
-    /// Removals below it wait for an approval.
+    /// Its own removal, or removals below it, wait for an approval: why, and the document to commit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub held: Option<String>,
+    /// Its file in Git has an error, so that an earlier version of it stays in force.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stale: Option<String>,
     /// The commit that set its content.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub revision: Option<String>,
@@ -123,9 +128,14 @@ pub(super) fn prune_held(instance: &Object) -> Option<String> {
 
 impl ClusterRow {
     /// Reads one from its object and what is below it.
-    pub fn of(objects: &Objects, instance: &Object) -> Self {
+    pub fn of(objects: &Objects, instance: &Object, sync: &SyncView) -> Self {
         let key = instance.key();
-        let phase = phase(instance);
+        let removal = sync.removal_of(&key);
+        let phase = match phase(instance) {
+            phase @ (Phase::Trouble | Phase::Deleting) => phase,
+            _ if removal.is_some() => Phase::Held,
+            phase => phase,
+        };
         let below = objects.descendants(&key);
         let (mut accounts, mut regions) = (BTreeSet::new(), BTreeSet::new());
         let control_plane = GroupKind::new("eks.services.k8s.aws", "Cluster");
@@ -149,10 +159,11 @@ impl ClusterRow {
                 has_control_plane |= reported_kind(object, &control_plane);
             }
         }
-        let waits_for = (phase != Phase::Ready && phase != Phase::Suspended && !instance.is_terminating())
-            .then(|| Walk::from(objects, instance).wait(instance).or_else(|| own_message(instance)))
-            .flatten()
-            .or_else(|| instance.is_terminating().then(|| own_message(instance)).flatten());
+        let waits_for = (!matches!(phase, Phase::Ready | Phase::Suspended | Phase::Held)
+            && !instance.is_terminating())
+        .then(|| Walk::from(objects, instance).wait(instance).or_else(|| own_message(instance)))
+        .flatten()
+        .or_else(|| instance.is_terminating().then(|| own_message(instance)).flatten());
         Self {
             phase,
             state: instance.status().get("state").and_then(Value::as_str).map(str::to_owned),
@@ -162,7 +173,8 @@ impl ClusterRow {
             steps: Walk::from(objects, instance).steps(instance),
             waits_for,
             trouble: trouble(instance),
-            held: prune_held(instance),
+            held: removal.map(held_text).or_else(|| prune_held(instance)),
+            stale: sync.stale(instance),
             revision: short_revision(instance),
             source: instance.annotation(names::ANNOTATION_SOURCE).map(str::to_owned),
             created: instance.metadata.creation_timestamp,
@@ -174,10 +186,22 @@ impl ClusterRow {
         }
     }
 
+    /// Whether it is what Git wants, in every respect.
+    pub fn is_as_wanted(&self) -> bool {
+        self.phase == Phase::Ready && self.held.is_none() && self.stale.is_none()
+    }
+
     /// One sentence: what is going on.
     pub fn sentence(&self) -> String {
         match (self.phase, &self.trouble, &self.waits_for) {
-            (Phase::Ready, _, _) => "ready".into(),
+            (Phase::Ready, _, _) => match (&self.stale, &self.held) {
+                (Some(stale), _) => stale.clone(),
+                (None, Some(_)) => "removals below it wait for approval".into(),
+                (None, None) => "ready".into(),
+            },
+            (Phase::Held, _, _) => {
+                self.held.as_ref().and_then(|held| held.lines().next()).unwrap_or(self.phase.word()).into()
+            }
             (Phase::Suspended, _, _) => "its author has stopped it".into(),
             // The same thing, named as people speak of it.
             (Phase::Trouble, Some(trouble), Some(wait)) if wait.is_about(trouble) => wait.to_string(),
@@ -189,9 +213,21 @@ impl ClusterRow {
     }
 }
 
+/// The held removals that a root is among, in words: one approval lets all of them go.
+fn held_text(held: &HeldRemoval) -> String {
+    let mut text = format!("{}: {}\n", Phase::Held.word(), held.reason);
+    for (root, protected) in &held.removals {
+        text.push_str(&format!("  {root}\n"));
+        text.extend(protected.iter().map(|lost| format!("    deletes {lost}\n")));
+    }
+    text.push_str("to approve, commit:\n");
+    text.push_str(&held.approval);
+    text
+}
+
 impl ClusterDetail {
     /// Finds an instance by what its address says; the kind's group is left out there.
-    pub fn find(objects: &Objects, namespace: &str, kind: &str, name: &str) -> Option<Self> {
+    pub fn find(objects: &Objects, sync: &SyncView, namespace: &str, kind: &str, name: &str) -> Option<Self> {
         let namespace = if namespace == "_" { "" } else { namespace };
         let instance = objects.iter().find_map(|(key, object)| {
             (key.kind == kind
@@ -200,11 +236,11 @@ impl ClusterDetail {
                 && objects.is_instance(object))
             .then_some(object)
         })?;
-        Some(Self::of(objects, instance))
+        Some(Self::of(objects, instance, sync))
     }
 
     /// Reads all of an instance.
-    pub fn of(objects: &Objects, instance: &Object) -> Self {
+    pub fn of(objects: &Objects, instance: &Object, sync: &SyncView) -> Self {
         let nodes = Walk::from(objects, instance).nodes(instance);
         let named: BTreeSet<&ObjectKey> =
             nodes.iter().flat_map(|node| &node.children).map(|child| &child.key).collect();
@@ -218,7 +254,7 @@ impl ClusterDetail {
             })
             .collect();
         Self {
-            row: ClusterRow::of(objects, instance),
+            row: ClusterRow::of(objects, instance, sync),
             owner: crate::store::mirror::owner_of(instance),
             leftovers,
             nodes,

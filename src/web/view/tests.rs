@@ -44,6 +44,7 @@ fn the_fleet_in_short() {
     {
       "clusters": {
         "deleting": 0,
+        "held": 0,
         "progressing": 1,
         "ready": 1,
         "suspended": 0,
@@ -70,16 +71,18 @@ fn the_fleet_in_short() {
 fn a_nested_instance_is_no_cluster_but_has_a_page() {
     let (objects, view) = view();
     assert!(view.clusters.iter().all(|row| row.key.kind == "EksCluster"));
-    let detail = ClusterDetail::find(&objects, "team-payments", "Vpc", "payments-network").unwrap();
+    let detail =
+        ClusterDetail::find(&objects, &view.sync, "team-payments", "Vpc", "payments-network").unwrap();
     assert_eq!(detail.owner.unwrap().name, "payments");
     assert_eq!(detail.row.steps, Steps { done: 5, total: 5 });
-    assert!(ClusterDetail::find(&objects, "team-payments", "Role", "ledger-cluster").is_none());
+    assert!(ClusterDetail::find(&objects, &view.sync, "team-payments", "Role", "ledger-cluster").is_none());
 }
 
 #[test]
 fn a_cluster_shows_what_is_below_at_any_depth() {
-    let (objects, _) = view();
-    let detail = ClusterDetail::find(&objects, "team-payments", "EksCluster", "payments").unwrap();
+    let (objects, view) = view();
+    let detail =
+        ClusterDetail::find(&objects, &view.sync, "team-payments", "EksCluster", "payments").unwrap();
     let network = detail.nodes.iter().find(|node| node.id == "network").unwrap();
     assert_eq!(network.children[0].child, ChildKind::Instance);
     let vpc = network.children[0].nodes[0].children[0].resource.as_ref().unwrap();
@@ -92,7 +95,7 @@ fn a_cluster_shows_what_is_below_at_any_depth() {
 #[test]
 fn the_last_error_is_verbatim_and_has_its_request_id() {
     let (objects, view) = view();
-    let detail = ClusterDetail::find(&objects, "team-payments", "EksCluster", "ledger").unwrap();
+    let detail = ClusterDetail::find(&objects, &view.sync, "team-payments", "EksCluster", "ledger").unwrap();
     let role = detail.nodes[0].children[0].resource.as_ref().unwrap();
     assert_eq!(role.phase, Phase::Trouble);
     assert!(role.error.as_ref().unwrap().ends_with("(request 7c1f6f0e-6a44-4d5e-9f0a-2f7f3f0b1f11)"));
@@ -173,7 +176,7 @@ fn objects_that_own_each_other_end_nowhere() {
     let objects = Objects::of([ring("a", "b"), ring("b", "a")]);
     let view = FleetView::of(&objects, &fixture::sync(), fixture::now());
     assert!(view.clusters.is_empty(), "neither is a root");
-    assert!(ClusterDetail::find(&objects, "n", "Ring", "a").is_some());
+    assert!(ClusterDetail::find(&objects, &view.sync, "n", "Ring", "a").is_some());
 }
 
 #[test]
@@ -189,4 +192,33 @@ fn a_status_of_any_shape_is_survived() {
         let view = changed("checkout", |value| value["status"] = status.clone());
         assert_eq!(row(&view, "checkout").phase, Phase::Progressing, "{status}");
     }
+}
+
+#[test]
+fn a_removal_that_is_held_and_a_file_with_an_error_are_said_of_the_cluster() {
+    let objects = Objects::of(fixture::objects());
+    let mut sync = fixture::sync();
+    let lost = vec!["VPC.ec2.services.k8s.aws/team-payments/checkout".to_owned()];
+    sync.held[0].removals.insert("EksCluster.kro.run/team-payments/checkout".into(), lost);
+    let view = FleetView::of(&objects, &sync, fixture::now());
+    let checkout = row(&view, "checkout");
+    assert_eq!((checkout.phase, checkout.phase.word()), (Phase::Held, "removal waits for approval"));
+    assert_eq!(checkout.sentence(), "removal waits for approval: 3 protected AWS objects would be deleted");
+    let held = checkout.held.as_ref().unwrap();
+    assert!(held.contains("deletes VPC.ec2") && held.contains("kind: Approval"), "{held}");
+    assert!(!checkout.is_as_wanted() && row(&view, "payments").held.is_none());
+
+    let mut sync = fixture::sync();
+    sync.diagnostics[1].location.as_mut().unwrap().file = "clusters/checkout.yaml".into();
+    let view = FleetView::of(&objects, &sync, fixture::now());
+    let checkout = row(&view, "checkout");
+    assert!(!checkout.is_as_wanted());
+    assert_eq!(
+        checkout.sentence(),
+        "Git's version has an error at clusters/checkout.yaml:9: unknown field `versoin` in `EksCluster`; \
+         revision 4f1c9a7 stays in force"
+    );
+    let detail =
+        ClusterDetail::find(&objects, &view.sync, "team-payments", "EksCluster", "checkout").unwrap();
+    assert_eq!(detail.row.stale, checkout.stale);
 }

@@ -161,7 +161,8 @@ pub struct Aws {
 }
 
 /// Whether AWS is changed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Mode {
     /// AWS becomes what Git says.
     Reconcile,

@@ -22,13 +22,14 @@ use tokio_util::task::TaskTracker;
 use crate::api::{AccountId, Region};
 use crate::aws::{RoleChoice, Sessions};
 use crate::clock::Clock;
+use crate::config::Mode;
 use crate::controllers::accounts::Accounts;
 use crate::controllers::argocd::{Directory, HandOver, Hub};
 use crate::controllers::definition::DefinitionController;
 use crate::controllers::graphs::Graphs;
 use crate::controllers::instance::InstanceController;
 use crate::controllers::queue::Queue;
-use crate::controllers::resource::{ResourceController, Settings};
+use crate::controllers::resource::{self, ResourceController, Settings};
 use crate::controllers::router::{ALL_DEFINITIONS, Queues, Router};
 use crate::controllers::waiting::Waiting;
 use crate::git::{Changes, Polled, Poller, PollerOptions, Revision, Source, Trigger};
@@ -98,6 +99,8 @@ pub struct Handle {
     pub ready: watch::Receiver<bool>,
     /// Queue depths.
     pub queues: Queues,
+    /// Whether AWS may be changed.
+    pub mode: Mode,
 }
 
 impl Handle {
@@ -120,6 +123,7 @@ impl Handle {
             ready: self.ready.clone(),
             clock: self.clock.clone(),
             queues: Some(Arc::new(depths)),
+            mode: self.mode,
         }
     }
 }
@@ -177,6 +181,10 @@ impl Daemon {
             trigger: trigger.clone(),
             ready,
             queues: queues.clone(),
+            mode: match settings.mode {
+                resource::Mode::Reconcile => Mode::Reconcile,
+                resource::Mode::Observe => Mode::Observe,
+            },
         };
 
         let spawn = Spawner { tasks: &tasks, stop: &stop };

@@ -29,7 +29,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::clock::Clock;
-use crate::config::{Config, Page, Webhook};
+use crate::config::{Config, Mode, Page, Webhook};
 use crate::git::Trigger;
 use crate::store::mirror::Mirror;
 use crate::sync::SyncState;
@@ -65,6 +65,8 @@ pub struct Inputs {
     pub clock: Clock,
     /// How full the queues are, for the metrics.
     pub queues: Option<QueueDepths>,
+    /// Whether AWS may be changed.
+    pub mode: Mode,
 }
 
 /// Where to listen, and with which secrets.

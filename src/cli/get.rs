@@ -238,6 +238,9 @@ fn sync_text(sync: &Value) -> String {
         }
     };
     line("Source:", text(sync, "/source"));
+    let observes = text(sync, "/mode") == "observe";
+    let mode = if observes { "observe: AWS is not changed" } else { "reconcile" };
+    line("Mode:", mode.to_owned());
     line("Revision:", text(sync, "/revision/label"));
     line("Author:", text(sync, "/revision/author"));
     line("Message:", text(sync, "/revision/message"));

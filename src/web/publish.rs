@@ -12,6 +12,7 @@ use super::Inputs;
 use super::redact::Redactor;
 use super::view::{FleetView, Objects};
 use crate::clock::Clock;
+use crate::config::Mode;
 use crate::store::mirror::Mirror;
 use crate::sync::SyncState;
 
@@ -34,17 +35,17 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// Computes a snapshot.
+    /// Computes a snapshot of a moment, with the speed of the clock.
     pub fn of(
         version: u64,
         objects: &[Arc<crate::api::Object>],
         sync: &SyncState,
-        now: Timestamp,
-        speed: f64,
+        (now, speed): (Timestamp, f64),
+        mode: Mode,
     ) -> Self {
         let redactor = Redactor::of(objects);
         let objects = Objects::of(objects.iter().map(|object| redactor.object(object)));
-        let fleet = FleetView::of(&objects, &redacted(sync, &redactor), now);
+        let fleet = FleetView::of(&objects, &redacted(sync, &redactor), now, mode);
         Self { version, fleet, objects, speed }
     }
 }
@@ -67,19 +68,20 @@ pub(super) struct Publisher {
     changed: watch::Receiver<u64>,
     sync: watch::Receiver<SyncState>,
     clock: Clock,
+    mode: Mode,
     sender: watch::Sender<Arc<Snapshot>>,
 }
 
 impl Publisher {
     /// A publisher with a first snapshot, so that readers never wait for one.
     pub(super) fn new(inputs: &Inputs) -> Self {
-        let Inputs { mirror, clock, .. } = inputs.clone();
+        let Inputs { mirror, clock, mode, .. } = inputs.clone();
         let (mut changed, mut sync) = (inputs.changed.clone(), inputs.sync.clone());
         changed.mark_unchanged();
         let state = sync.borrow_and_update().clone();
-        let first = Snapshot::of(1, &mirror.all(), &state, clock.now(), clock.speed());
+        let first = Snapshot::of(1, &mirror.all(), &state, (clock.now(), clock.speed()), mode);
         let (sender, _) = watch::channel(Arc::new(first));
-        Self { mirror, changed, sync, clock, sender }
+        Self { mirror, changed, sync, clock, mode, sender }
     }
 
     /// The snapshots.
@@ -108,9 +110,10 @@ impl Publisher {
             self.changed.mark_unchanged();
             let state = self.sync.borrow_and_update().clone();
             let version = self.sender.borrow().version + 1;
-            let (mirror, now, speed) = (self.mirror.clone(), self.clock.now(), self.clock.speed());
+            let (mirror, mode) = (self.mirror.clone(), self.mode);
+            let moment = (self.clock.now(), self.clock.speed());
             let started = Instant::now();
-            let work = move || Snapshot::of(version, &mirror.all(), &state, now, speed);
+            let work = move || Snapshot::of(version, &mirror.all(), &state, moment, mode);
             match tokio::task::spawn_blocking(work).await {
                 Ok(snapshot) => {
                     self.sender.send_replace(Arc::new(snapshot));

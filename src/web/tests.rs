@@ -16,7 +16,7 @@ use super::*;
 use crate::config::SecretSource;
 
 fn snapshot() -> Snapshot {
-    Snapshot::of(1, &fixture::objects(), &fixture::sync(), fixture::now(), 1.0)
+    Snapshot::of(1, &fixture::objects(), &fixture::sync(), (fixture::now(), 1.0), Mode::Reconcile)
 }
 
 pub(super) fn snapshots() -> watch::Receiver<Arc<Snapshot>> {
@@ -82,6 +82,24 @@ async fn events_hold_no_secret_and_start_with_what_the_reader_lacks() {
     let first = String::from_utf8(first.to_vec()).unwrap();
     assert!(first.starts_with("event: whole"), "{first}");
     assert!(first.contains("cluster is CREATING") && !first.contains(fixture::PLANTED));
+}
+
+#[tokio::test]
+async fn a_daemon_that_only_observes_says_so() {
+    for (mode, word) in [(Mode::Observe, "observe"), (Mode::Reconcile, "reconcile")] {
+        let snapshot = Snapshot::of(1, &fixture::objects(), &fixture::sync(), (fixture::now(), 1.0), mode);
+        let (_sender, snapshots) = watch::channel(Arc::new(snapshot));
+        let ask = |path: &'static str| {
+            let access = access::Access::of(&free().page);
+            let router = page_router(snapshots.clone(), access, CancellationToken::new());
+            async move { text(send(router, get(path)).await).await }
+        };
+        for path in ["/", PAYMENTS] {
+            assert_eq!(ask(path).await.contains("AWS is not changed"), mode == Mode::Observe, "{path}");
+        }
+        let sync: Value = serde_json::from_str(&ask("/api/v1/sync").await).unwrap();
+        assert_eq!(sync["mode"], word);
+    }
 }
 
 #[tokio::test]
@@ -236,7 +254,9 @@ fn inputs() -> (Inputs, watch::Sender<u64>, watch::Sender<SyncState>) {
     let (sync_sender, sync) = watch::channel(fixture::sync());
     let ready = watch::channel(true).1;
     let clock = Clock::starting_at(fixture::now(), 1.0);
-    let inputs = Inputs { mirror, changed, sync, trigger: Trigger::default(), ready, clock, queues: None };
+    let mode = Mode::Reconcile;
+    let inputs =
+        Inputs { mirror, changed, sync, trigger: Trigger::default(), ready, clock, queues: None, mode };
     (inputs, changed_sender, sync_sender)
 }
 

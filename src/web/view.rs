@@ -15,6 +15,7 @@ use serde::Serialize;
 
 use crate::api::provenance::source_path;
 use crate::api::{Condition, Object, ObjectKey, ack, conditions_of, definition, names};
+use crate::config::Mode;
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::store::mirror::owner_of;
 use crate::sync::{HeldRemoval, RevisionRecord, SyncState};
@@ -109,6 +110,8 @@ impl Summary {
 pub struct SyncView {
     /// The source, without credentials.
     pub source: String,
+    /// Whether AWS is changed.
+    pub mode: Mode,
     /// The revision in force.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub revision: Option<RevisionRecord>,
@@ -285,13 +288,13 @@ fn short(revision: &str) -> String {
 
 impl FleetView {
     /// Computes the view. The objects and the state must be redacted already.
-    pub fn of(objects: &Objects, sync: &SyncState, now: Timestamp) -> Self {
+    pub fn of(objects: &Objects, sync: &SyncState, now: Timestamp, mode: Mode) -> Self {
         let mut summary = Summary {
             clusters: Phase::ALL.iter().map(|phase| (phase.name(), 0)).collect(),
             objects: objects.by_key.len(),
             ..Summary::default()
         };
-        let sync = SyncView::of(sync);
+        let sync = SyncView::of(sync, mode);
         let (mut clusters, mut resources, mut held_by_graphs) = (Vec::new(), Vec::new(), Vec::new());
         for (key, object) in objects.iter() {
             let is_root = owner_of(object).is_none();
@@ -330,12 +333,13 @@ impl FleetView {
 }
 
 impl SyncView {
-    fn of(sync: &SyncState) -> Self {
+    fn of(sync: &SyncState, mode: Mode) -> Self {
         let count = |severity| sync.diagnostics.iter().filter(|finding| finding.severity == severity).count();
         let mut diagnostics = sync.diagnostics.clone();
         diagnostics.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
         Self {
             source: sync.source.clone(),
+            mode,
             revision: sync.revision.clone(),
             fetched_at: sync.fetched_at,
             error: sync.error.clone(),

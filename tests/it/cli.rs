@@ -509,6 +509,9 @@ fn a_running_daemon_is_asked_and_its_store_exported() {
     assert!(sync.contains("Stack.kro.run/team/payments"), "{sync}");
     assert!(daemon.wait(home, &["describe", "cluster", "payments"], "kind: Approval").contains("digest: "));
 
+    let row = daemon.wait(home, &["get", "clusters"], "held");
+    assert!(row.contains("removal waits for approval: "), "{row}");
+
     drop(daemon);
     let exported = run(home, export);
     assert_eq!(code(&exported), 0, "{}", stderr(&exported));

@@ -44,8 +44,8 @@ impl Progress {
         let mut told = false;
         loop {
             let sync = handle.sync.borrow_and_update().clone();
-            let view =
-                Snapshot::of(0, &handle.mirror.all(), &sync, handle.clock.now(), handle.clock.speed()).fleet;
+            let moment = (handle.clock.now(), handle.clock.speed());
+            let view = Snapshot::of(0, &handle.mirror.all(), &sync, moment, handle.mode).fleet;
             for cluster in &view.clusters {
                 let line = describe(cluster);
                 if let Some(all) = &self.bars {

@@ -326,44 +326,70 @@ async fn take_revisions(
     stop: CancellationToken,
 ) {
     let mut newest: Option<Arc<Revision>> = None;
-    let mut retry = false;
+    let mut taken = Taken::InForce;
+    let mut tried_at = clock.now();
     loop {
+        // By the clock, not from the last message on: polls may come more often.
+        let passed = Duration::try_from(clock.now().duration_since(tried_at)).unwrap_or_default();
+        let pause = REVISION_RETRY.saturating_sub(passed);
         let polled = tokio::select! {
             biased;
             () = stop.cancelled() => return,
             polled = found.recv() => polled,
             () = syncer.wants_again(), if newest.is_some() => newest.clone().map(Polled::Revision),
             // The poller tells a revision once.
-            () = clock.sleep(REVISION_RETRY), if retry => newest.clone().map(Polled::Revision),
+            () = clock.sleep(pause), if taken == Taken::Again => newest.clone().map(Polled::Revision),
         };
         match polled {
             Some(Polled::Revision(revision)) => {
                 newest = Some(revision.clone());
-                retry = take(&syncer, revision).await;
+                taken = take(&syncer, revision).await;
+                tried_at = clock.now();
             }
             Some(Polled::Failed { error, .. }) => syncer.report_failure(&error),
-            Some(Polled::Recovered) => syncer.unchanged(),
+            Some(Polled::Recovered) => {
+                syncer.unchanged();
+                // What kept the revision from being taken was hidden by the source's failure.
+                if let (Some(revision), true) = (&newest, taken != Taken::InForce) {
+                    taken = take(&syncer, revision.clone()).await;
+                    tried_at = clock.now();
+                }
+            }
+            // An error of the revision stays: it is as it was.
+            Some(Polled::Unchanged) if taken != Taken::InForce => syncer.read_again(),
+            Some(Polled::Unchanged) => syncer.unchanged(),
             None => return,
         }
         ready.send_replace(true);
     }
 }
 
-/// Takes a revision in a task of its own: a defect in it must not end the sync. Answers whether to try again.
-async fn take(syncer: &Arc<Syncer>, revision: Arc<Revision>) -> bool {
+/// What became of a revision.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Taken {
+    /// It is in force.
+    InForce,
+    /// Something that passes kept it from being taken.
+    Again,
+    /// It cannot be taken.
+    Refused,
+}
+
+/// Takes a revision in a task of its own: a defect in it must not end the sync.
+async fn take(syncer: &Arc<Syncer>, revision: Arc<Revision>) -> Taken {
     let taking = syncer.clone();
     let label = revision.label.clone();
     match tokio::spawn(async move { taking.take(&revision).await }).await {
-        Ok(Ok(())) => false,
+        Ok(Ok(())) => Taken::InForce,
         Ok(Err(error)) => {
             syncer.report_failure(&error);
-            error.is_passing()
+            if error.is_passing() { Taken::Again } else { Taken::Refused }
         }
         Err(defect) => {
             syncer.report_failure(&format!(
                 "a defect of this program, please report it: revision {label}: {defect}"
             ));
-            false
+            Taken::Refused
         }
     }
 }

@@ -7,9 +7,10 @@ use clap::Args;
 use serde_json::Value;
 
 use super::client::{Client, Server};
-use super::get::{find_clusters, sentence, text, trouble};
+use super::get::{find_clusters, moment, sentence, text, trouble};
 use super::output;
 use super::table::{Table, clean};
+use crate::web::Phase;
 use crate::yaml;
 
 /// Tell all about one cluster or object: its conditions, its parts, what they wait for.
@@ -111,9 +112,9 @@ fn conditions(value: Option<&Value>) -> String {
     }
     let mut table = Table::new(&["CONDITION", "STATUS", "REASON", "SINCE", "MESSAGE"]);
     for condition in conditions {
-        table.row(
-            ["/type", "/status", "/reason", "/lastTransitionTime", "/message"].map(|at| text(condition, at)),
-        );
+        let [kind, status, reason, message] =
+            ["/type", "/status", "/reason", "/message"].map(|at| text(condition, at));
+        table.row([kind, status, reason, moment(condition, "/lastTransitionTime"), message]);
     }
     format!("\n{table}")
 }
@@ -124,7 +125,7 @@ fn cluster_text(detail: &Value) -> String {
         ("Name", at("/key/name")),
         ("Namespace", at("/key/namespace")),
         ("Kind", at("/key/kind")),
-        ("Status", at("/phase")),
+        ("Status", if at("/phase") == "held" { Phase::Held.word().to_owned() } else { at("/phase") }),
         ("State", at("/state")),
         ("Steps", format!("{} of {}", at("/steps/done"), at("/steps/total"))),
         ("Version", at("/kubernetesVersion")),
@@ -132,7 +133,7 @@ fn cluster_text(detail: &Value) -> String {
         ("Regions", at("/regions")),
         ("Revision", at("/revision")),
         ("Source", at("/source")),
-        ("Created", at("/created")),
+        ("Created", moment(detail, "/created")),
         (
             if at("/phase") == "ready" || at("/phase") == "held" { "Note" } else { "Waits for" },
             sentence(detail),
@@ -214,7 +215,7 @@ fn object_text(object: &Value) -> String {
         ("Instance", at("/metadata/annotations/fleetwright.dev~1instance")),
         ("Source", at("/metadata/annotations/fleetwright.dev~1source")),
         ("Revision", at("/metadata/annotations/fleetwright.dev~1revision")),
-        ("Deleting since", at("/metadata/deletionTimestamp")),
+        ("Deleting since", moment(object, "/metadata/deletionTimestamp")),
         ("Error", trouble(object).unwrap_or_default()),
     ]);
     shown.push_str(&conditions(object.pointer("/status/conditions")));

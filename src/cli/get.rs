@@ -9,6 +9,7 @@ use serde_json::Value;
 use super::client::{Client, Server};
 use super::output;
 use super::table::{Table, clean};
+use crate::web::Phase;
 use crate::yaml;
 
 /// List what a running daemon knows.
@@ -75,13 +76,11 @@ impl Get {
         };
         spinner.finish_and_clear();
         if rows.is_empty() {
-            let name = name.map(|name| format!(" of the name `{name}`")).unwrap_or_default();
-            let place = namespace.map(|place| format!(" in namespace `{place}`")).unwrap_or_default();
             if matches!(output, Some(Output::Json | Output::Yaml)) {
                 output::print("[]\n")?;
             }
-            output::print_error(&format!("there is no {kind}{name}{place}\n"))?;
-            return Ok(if name.is_empty() { output::DONE } else { output::errors_found() });
+            output::print_error(&nothing(&kind, name.as_deref(), namespace.as_deref()))?;
+            return Ok(if name.is_none() { output::DONE } else { output::errors_found() });
         }
         let whole = || match rows.as_slice() {
             [one] if name.is_some() || kind.eq_ignore_ascii_case("sync") => one.clone(),
@@ -126,28 +125,51 @@ pub(super) fn text(value: &Value, pointer: &str) -> String {
     }
 }
 
-/// What a cluster waits for, or what is wrong with it.
-pub(super) fn sentence(row: &Value) -> String {
-    let said = going_on(row);
-    match text(row, "/stale") {
-        stale if stale.is_empty() => said,
-        stale if said.is_empty() => stale,
-        stale => format!("{said}; {stale}"),
+/// A moment inside, to the second; a text that is none stays as it is.
+pub(super) fn moment(value: &Value, pointer: &str) -> String {
+    let text = text(value, pointer);
+    match text.parse::<Timestamp>() {
+        Ok(at) => at.strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+        Err(_) => text,
     }
 }
 
-fn going_on(row: &Value) -> String {
-    if text(row, "/phase") == "held" {
-        return text(row, "/held").lines().next().unwrap_or_default().to_owned();
+/// A number of things: `1 error`, `2 errors`.
+fn count(value: &Value, pointer: &str, noun: &str) -> String {
+    let number = text(value, pointer);
+    let plural = if number == "1" { "" } else { "s" };
+    format!("{number} {noun}{plural}")
+}
+
+/// That nothing was found.
+fn nothing(kind: &str, name: Option<&str>, namespace: Option<&str>) -> String {
+    let place = namespace.map(|place| format!(" in namespace `{place}`")).unwrap_or_default();
+    let clusters = kind.eq_ignore_ascii_case("clusters") || kind.eq_ignore_ascii_case("cluster");
+    match (clusters, name) {
+        (true, None) => format!("there are no clusters{place}\n"),
+        (true, Some(name)) => format!("there is no cluster of the name `{name}`{place}\n"),
+        (false, None) => format!("there are no objects of kind {kind}{place}\n"),
+        (false, Some(name)) => format!("there is no {kind} of the name `{name}`{place}\n"),
     }
+}
+
+/// What a cluster waits for, or what is wrong with it.
+pub(super) fn sentence(row: &Value) -> String {
     let trouble = text(row, "/trouble");
     let waits = (text(row, "/waitsFor/title"), text(row, "/waitsFor/message"));
-    let held = if row.get("held").is_some() { "removals wait for an approval" } else { "" };
-    match (trouble.is_empty(), waits.0.is_empty()) {
+    let going_on = match (trouble.is_empty(), waits.0.is_empty()) {
         (false, _) => trouble,
         (true, false) => format!("{}: {}", waits.0, waits.1),
-        (true, true) => held.to_owned(),
-    }
+        (true, true) => String::new(),
+    };
+    let held = match text(row, "/held") {
+        held if held.starts_with(Phase::Held.word()) => held.lines().next().unwrap_or_default().to_owned(),
+        held if held.is_empty() => held,
+        _ => "removals wait for an approval".to_owned(),
+    };
+    let said: Vec<String> =
+        [going_on, held, text(row, "/stale")].into_iter().filter(|part| !part.is_empty()).collect();
+    said.join("; ")
 }
 
 fn clusters(rows: &[Value], answer: &Value, wide: bool) -> Table {
@@ -244,9 +266,12 @@ fn sync_text(sync: &Value) -> String {
     line("Revision:", text(sync, "/revision/label"));
     line("Author:", text(sync, "/revision/author"));
     line("Message:", text(sync, "/revision/message"));
-    line("Fetched:", text(sync, "/fetchedAt"));
+    line("Fetched:", moment(sync, "/fetchedAt"));
     line("Error:", text(sync, "/error"));
-    line("Findings:", format!("{} errors, {} warnings", text(sync, "/errors"), text(sync, "/warnings")));
+    line(
+        "Findings:",
+        format!("{}, {}", count(sync, "/errors", "error"), count(sync, "/warnings", "warning")),
+    );
     let list = |name: &str| sync.get(name).and_then(Value::as_array).cloned().unwrap_or_default();
     for finding in list("diagnostics") {
         let place = [
@@ -292,4 +317,37 @@ fn held_text(held: &Value) -> String {
         shown.push_str(&format!("  {line}\n"));
     }
     shown
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn moments_are_told_to_the_second_and_numbers_in_their_grammar() {
+        let sync = json!({"source": "fleet", "mode": "observe", "errors": 2, "warnings": 1,
+            "fetchedAt": "2026-03-02T10:07:12.123456789Z"});
+        insta::assert_snapshot!(sync_text(&sync), @r"
+        Source:     fleet
+        Mode:       observe: AWS is not changed
+        Fetched:    2026-03-02T10:07:12Z
+        Findings:   2 errors, 1 warning
+        ");
+        assert_eq!(nothing("Clusters", None, Some("a")), "there are no clusters in namespace `a`\n");
+        assert_eq!(nothing("clusters", Some("x"), None), "there is no cluster of the name `x`\n");
+        assert_eq!(nothing("vpcs", None, None), "there are no objects of kind vpcs\n");
+    }
+
+    #[test]
+    fn an_earlier_version_in_force_is_told_beside_what_goes_on() {
+        let waiting = json!({"phase": "progressing", "stale": "Git's version has an error",
+            "waitsFor": {"title": "VPC a", "message": "pending"}});
+        assert_eq!(sentence(&waiting), "VPC a: pending; Git's version has an error");
+        let held = json!({"phase": "held", "held": "removal waits for approval: all of it\nmore"});
+        assert_eq!(sentence(&held), "removal waits for approval: all of it");
+        let both = json!({"phase": "trouble", "trouble": "denied", "held": held["held"]});
+        assert_eq!(sentence(&both), "denied; removal waits for approval: all of it");
+    }
 }

@@ -46,6 +46,8 @@ pub enum Polled {
     },
     /// The source works again and has nothing new.
     Recovered,
+    /// The source works as before and has nothing new.
+    Unchanged,
 }
 
 /// Makes a poller ask at once. Triggers that come together are one question.
@@ -99,26 +101,26 @@ impl Poller {
                     if is_new {
                         let revision = Arc::new(revision);
                         last = Some(Arc::clone(&revision));
-                        Some(Polled::Revision(revision))
+                        Polled::Revision(revision)
+                    } else if recovered {
+                        Polled::Recovered
                     } else {
-                        recovered.then_some(Polled::Recovered)
+                        Polled::Unchanged
                     }
                 }
                 Err(error) => {
                     failures = failures.saturating_add(1);
                     tracing::warn!(source = %self.source.describe(), failures, error = %error, "cannot fetch");
-                    Some(Polled::Failed { error, failures })
+                    Polled::Failed { error, failures }
                 }
             };
-            if let Some(message) = message {
-                let sent = tokio::select! {
-                    biased;
-                    () = cancelled.cancelled() => return,
-                    sent = found.send(message) => sent,
-                };
-                if sent.is_err() {
-                    return;
-                }
+            let sent = tokio::select! {
+                biased;
+                () = cancelled.cancelled() => return,
+                sent = found.send(message) => sent,
+            };
+            if sent.is_err() {
+                return;
             }
             let wait = self.wait(failures);
             tokio::select! {

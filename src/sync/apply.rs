@@ -221,7 +221,12 @@ impl Syncer {
         Ok(())
     }
 
-    /// Notes that the source was read and held nothing new.
+    /// Notes that the source was read, also while its revision cannot be taken.
+    pub fn read_again(&self) {
+        self.state.send_modify(|state| state.fetched_at = Some(self.clock.now()));
+    }
+
+    /// Notes that the source was read and held nothing but the revision in force.
     pub fn unchanged(&self) {
         self.state.send_modify(|state| {
             state.fetched_at = Some(self.clock.now());

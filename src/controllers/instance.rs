@@ -227,15 +227,18 @@ impl InstanceController {
             self.store.set_finalizer(&key, names::FINALIZER_INSTANCE, false).await?;
             return Ok(Next::Settled);
         };
-        let mut waits = Vec::new();
-        for child in children.iter().filter(|child| order(child) == wave) {
-            if !child.is_terminating() {
-                self.store.delete(&child.key(), Some(&child.metadata.uid)).await?;
-            }
-            waits.push(child.key().to_string());
-        }
-        let message = format!("deleting {}; {} children are left", waits.join(", "), children.len());
+        let going: Vec<_> = children.iter().filter(|child| order(child) == wave).collect();
+        let names: Vec<String> = going.iter().map(|child| child.key().to_string()).collect();
+        let left = match children.len() {
+            1 => "1 child is left".to_owned(),
+            many => format!("{many} children are left"),
+        };
+        let message = format!("deleting {}; {left}", names.join(", "));
+        // Said before anything goes: nobody must see a ready instance that is losing its parts.
         self.write(instance, &InstanceStatus::deleting(&message, instance.metadata.generation)).await?;
+        for child in going.iter().filter(|child| !child.is_terminating()) {
+            self.store.delete(&child.key(), Some(&child.metadata.uid)).await?;
+        }
         Ok(Next::Settled)
     }
 

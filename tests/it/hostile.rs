@@ -277,7 +277,21 @@ async fn an_approval_serves_once() {
     let approval = held(&world.handle()).unwrap().approval;
     world.write("approvals/a.yaml", approval);
     world.commit("approve");
-    world.until("it is gone", |handle| handle.mirror.get(&key("a").parse().unwrap()).is_none()).await;
+    // A whole network must never be told of once a part of it goes.
+    let wrong = std::cell::Cell::new(false);
+    world
+        .until("it is gone", |handle| {
+            let get = |key: &str| handle.mirror.get(&key.parse().unwrap());
+            // Read before the instance, which may change meanwhile.
+            let going =
+                get("Subnet.ec2.services.k8s.aws/team/a-subnet").is_none_or(|part| part.is_terminating());
+            let Some(net) = get(&key("a")) else { return true };
+            let told = net.status()["state"] == "DELETING" && !is_ready(handle, &key("a"));
+            wrong.set(wrong.get() || (going && !told));
+            false
+        })
+        .await;
+    assert!(!wrong.get(), "a part was going while the instance was told to be ready");
     world.write("nets/a.yaml", net("a", "cidr: 10.5.0.0/16"));
     world.commit("again");
     world.until("it is there again", |handle| is_ready(handle, &key("a"))).await;

@@ -113,7 +113,8 @@ fn held(detail: &ClusterDetail) -> Markup {
 /// How a node looks, with the word for it.
 fn look(node: &Node) -> (Look, &'static str) {
     let trouble = node.state == "Failed" || node.children.iter().any(|child| child.phase == Phase::Trouble);
-    let deleting = node.children.iter().any(|child| child.phase == Phase::Deleting);
+    let deleting = node.state == "Deleting"
+        || node.state != "ToBeDeleted" && node.children.iter().any(|child| child.phase == Phase::Deleting);
     if trouble {
         (Look::Of(Phase::Trouble), Phase::Trouble.word())
     } else if deleting {
@@ -121,6 +122,8 @@ fn look(node: &Node) -> (Look, &'static str) {
     } else {
         match node.state.as_str() {
             "Ready" => (Look::Of(Phase::Ready), Phase::Ready.word()),
+            "ToBeDeleted" => (Look::Of(Phase::Deleting), "to be deleted"),
+            "Gone" => (Look::Waiting, "gone"),
             "Applied" => (Look::Of(Phase::Progressing), Phase::Progressing.word()),
             _ => (Look::Waiting, "waiting"),
         }
@@ -178,7 +181,7 @@ fn node(node: &Node, path: &str, depth: usize) -> Markup {
             p.under.said { (node.message) }
         }
         @let alone = node.children.len() == 1;
-        @for child in &node.children { (self::child(child, &path, depth, alone)) }
+        @for child in node.children.iter().filter(|child| child.exists || node.state != "Gone") { (self::child(child, &path, depth, alone)) }
     }
 }
 

@@ -166,8 +166,13 @@ impl ClusterRow {
         .or_else(|| instance.is_terminating().then(|| own_message(instance)).flatten());
         Self {
             phase,
-            state: instance.status().get("state").and_then(Value::as_str).map(str::to_owned),
-            ready: holds(instance, types::READY),
+            // Also before its controller has said so.
+            state: if instance.is_terminating() {
+                Some("DELETING".to_owned())
+            } else {
+                instance.status().get("state").and_then(Value::as_str).map(str::to_owned)
+            },
+            ready: !instance.is_terminating() && holds(instance, types::READY),
             healthy: holds(instance, types::HEALTHY),
             has_control_plane,
             steps: Walk::from(objects, instance).steps(instance),

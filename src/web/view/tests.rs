@@ -147,8 +147,9 @@ fn while_deleting_what_is_gone_counts_as_done() {
     let view = changed("payments", |value| value["metadata"]["deletionTimestamp"] = json!(fixture::NOW));
     let payments = row(&view, "payments");
     assert_eq!(payments.phase, Phase::Deleting);
-    // The nested network is alive and counts by its own readiness; of the rest nothing is gone yet.
-    assert_eq!(payments.steps, Steps { done: 5, total: 11 });
+    // Nothing is gone yet, also of the nested network, which is ready.
+    assert_eq!(payments.steps, Steps { done: 0, total: 11 });
+    assert_eq!((payments.state.as_deref(), payments.ready), (Some("DELETING"), false));
 }
 
 #[test]
@@ -221,4 +222,31 @@ fn a_removal_that_is_held_and_a_file_with_an_error_are_said_of_the_cluster() {
     let detail =
         ClusterDetail::find(&objects, &view.sync, "team-payments", "EksCluster", "checkout").unwrap();
     assert_eq!(detail.row.stale, checkout.stale);
+}
+
+#[test]
+fn nothing_of_an_instance_that_is_going_is_shown_as_ready() {
+    let addon = "checkout-coredns";
+    let objects =
+        fixture::objects().into_iter().filter(|object| object.metadata.name != addon).map(|object| {
+            let (mut value, name) = (object.to_value(), object.metadata.name.as_str());
+            if name == "checkout" && ["EksCluster", "Nodegroup"].contains(&object.kind.as_str()) {
+                value["metadata"]["deletionTimestamp"] = json!(fixture::NOW);
+            }
+            Arc::new(Object::from_value(value).unwrap())
+        });
+    let objects = Objects::of(objects);
+    let view = FleetView::of(&objects, &fixture::sync(), fixture::now(), Mode::Reconcile);
+    let detail =
+        ClusterDetail::find(&objects, &view.sync, "team-payments", "EksCluster", "checkout").unwrap();
+    assert_eq!((detail.row.phase, detail.row.steps), (Phase::Deleting, Steps { done: 1, total: 11 }));
+    let states: Vec<String> = detail.nodes.iter().map(|node| format!("{} {}", node.id, node.state)).collect();
+    assert_eq!(
+        states.join(", "),
+        "network ToBeDeleted, clusterRole ToBeDeleted, nodeRole ToBeDeleted, cluster ToBeDeleted, \
+         nodes Deleting, coredns Gone, argocd ToBeDeleted, bastion Excluded"
+    );
+    let network = &detail.nodes[0].children[0];
+    assert_eq!((network.phase, network.steps), (Phase::Deleting, Some(Steps { done: 0, total: 5 })));
+    assert!(network.nodes.iter().all(|node| node.state == "ToBeDeleted"));
 }

@@ -76,7 +76,8 @@ pub struct Node {
     /// The kind of its objects.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
-    /// `Ready`, `Applied`, `Pending`, `WaitingForDependency`, `Excluded` or `Failed`.
+    /// `Ready`, `Applied`, `Pending`, `WaitingForDependency`, `Excluded` or `Failed`; of an instance that is
+    /// going `ToBeDeleted`, `Deleting` or `Gone`.
     pub state: String,
     /// Why it is not ready, or excluded.
     #[serde(skip_serializing_if = "String::is_empty")]
@@ -182,11 +183,13 @@ pub(super) fn reported(instance: &Object) -> Vec<Reported> {
 pub(super) struct Walk<'a> {
     pub(super) objects: &'a Objects,
     pub(super) seen: BTreeSet<ObjectKey>,
+    /// Whether something above is going, so that all of it is.
+    going: bool,
 }
 
 impl<'a> Walk<'a> {
     pub(super) fn from(objects: &'a Objects, instance: &Object) -> Self {
-        Self { objects, seen: BTreeSet::from([instance.key()]) }
+        Self { objects, seen: BTreeSet::from([instance.key()]), going: instance.is_terminating() }
     }
 
     fn enters(&mut self, key: &ObjectKey) -> bool {
@@ -195,7 +198,7 @@ impl<'a> Walk<'a> {
 
     /// How far an instance is. For one that is going, what is gone counts as done.
     pub(super) fn steps(&mut self, instance: &Object) -> Steps {
-        let going = instance.is_terminating();
+        let going = self.going || instance.is_terminating();
         let mut steps = Steps::default();
         for node in reported(instance).iter().filter(|node| !node.is_excluded()) {
             if node.objects.is_empty() && !node.is_ready() {
@@ -206,7 +209,9 @@ impl<'a> Walk<'a> {
                 match object {
                     Some(object) if self.objects.is_instance(object) => {
                         if self.enters(&key) {
+                            let outer = std::mem::replace(&mut self.going, going);
                             let below = self.steps(object);
+                            self.going = outer;
                             // One that has no graph yet is a step by itself.
                             steps.add(if below.total == 0 { Steps { done: 0, total: 1 } } else { below });
                         }
@@ -268,19 +273,36 @@ impl<'a> Walk<'a> {
 
     /// Everything below an instance.
     pub(super) fn nodes(&mut self, instance: &Object) -> Vec<Node> {
-        let nodes = reported(instance);
-        nodes
+        let going = self.going || instance.is_terminating();
+        let outer = std::mem::replace(&mut self.going, going);
+        let nodes = reported(instance)
             .into_iter()
             .map(|node| Node {
+                state: if going { self.state_while_going(&node) } else { node.state.clone() },
                 children: node.keys().map(|key| self.child(&node, key)).collect(),
                 id: node.id,
                 kind: node.kind,
-                state: node.state,
                 message: node.message,
                 waits_for: node.waits_for,
                 dependencies: node.dependencies.into_iter().flatten().collect(),
             })
-            .collect()
+            .collect();
+        self.going = outer;
+        nodes
+    }
+
+    /// How a node of an instance stands that is going: what its controller reported last is of the past.
+    fn state_while_going(&self, node: &Reported) -> String {
+        let mut objects = node.keys().filter_map(|key| self.objects.get(&key)).peekable();
+        if node.is_excluded() {
+            node.state.clone()
+        } else if objects.peek().is_none() {
+            "Gone".to_owned()
+        } else if objects.any(|object| object.is_terminating()) {
+            "Deleting".to_owned()
+        } else {
+            "ToBeDeleted".to_owned()
+        }
     }
 
     fn child(&mut self, node: &Reported, key: ObjectKey) -> Child {
@@ -304,7 +326,9 @@ impl<'a> Walk<'a> {
         match kind {
             ChildKind::Instance => {
                 child.phase = instance_phase(&object);
-                child.steps = Some(Walk::from(self.objects, &object).steps(&object));
+                let mut walk = Walk::from(self.objects, &object);
+                walk.going |= self.going;
+                child.steps = Some(walk.steps(&object));
                 if self.enters(&key) {
                     child.nodes = self.nodes(&object);
                 }
@@ -315,6 +339,9 @@ impl<'a> Walk<'a> {
                 child.resource = Some(Box::new(resource));
             }
             ChildKind::Plain => child.phase = leaf_phase(node, &object),
+        }
+        if self.going && child.phase != Phase::Trouble {
+            child.phase = Phase::Deleting;
         }
         child
     }

@@ -166,13 +166,6 @@ impl Report {
         }
     }
 
-    /// Since when a condition has its present status, for bounded patience.
-    pub(super) fn since(&self, type_: &str, reason: &str) -> Option<Timestamp> {
-        crate::api::find_condition(&Value::Object(self.status.clone()), type_)
-            .filter(|condition| condition.reason.as_deref() == Some(reason))
-            .and_then(|condition| condition.last_transition_time)
-    }
-
     /// The status to write.
     pub(super) fn into_status(self) -> Value {
         Value::Object(self.status)

@@ -537,6 +537,30 @@ async fn history_that_is_rewritten_waits() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn patience_with_propagation_begins_with_it() {
+    let mut world = world(&["a"]).await;
+    let error = |status, code: &str| FaultAction::Error { status, code: code.into(), message: "no".into() };
+    // Unready for minutes for another reason, then AWS does not see its own VPC three times.
+    world.simulator.add_fault(FaultRule::on("CreateSubnet", error(403, "UnauthorizedOperation")).times(9));
+    let unseen = FaultRule::on("CreateSubnet", error(400, "InvalidVpcID.NotFound")).times(3);
+    world.simulator.add_fault(FaultRule { from: Some(10), ..unseen });
+    world.write("nets/b.yaml", net("b", "cidr: 10.7.0.0/16"));
+    world.commit("b");
+    world.until("ready", |handle| is_ready(handle, "Subnet.ec2.services.k8s.aws/team/b-subnet")).await;
+    let calls = world.simulator.calls();
+    let creates: Vec<_> = calls.iter().filter(|call| call.operation == "CreateSubnet").collect();
+    let refused: Vec<_> = creates.iter().filter(|call| call.outcome == "UnauthorizedOperation").collect();
+    let unseen: Vec<_> = creates.iter().filter(|call| call.outcome == "InvalidVpcID.NotFound").collect();
+    assert_eq!((refused.len(), unseen.len()), (9, 3));
+    let waited = unseen[0].time.duration_since(refused[0].time);
+    assert!(waited.as_secs() > 180, "{waited:?}");
+    let last = creates.last().unwrap();
+    assert_eq!(last.outcome, "OK");
+    let took = last.time.duration_since(unseen[0].time);
+    assert!(took.as_secs() < 120, "called a mistake of the author: {took:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn aws_that_stumbles_duplicates_nothing() {
     let mut world = world(&["a"]).await;
     let names = ["b", "c", "d", "e"];

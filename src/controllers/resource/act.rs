@@ -38,7 +38,12 @@ impl ResourceController {
             subject.object = object;
         }
         match outcome {
-            Ok(()) => Ok(Ok(())),
+            Ok(()) => {
+                // What was waited for is over; the next wait begins anew.
+                report.own("propagatingSince", Value::Null);
+                report.own("waitingSince", Value::Null);
+                Ok(Ok(()))
+            }
             Err(Failure::Store(error)) => Err(error),
             Err(Failure::Aws(error)) => Ok(Err(self.judge_error(&subject.object, report, &error))),
             Err(Failure::Plan(error)) => {
@@ -78,7 +83,8 @@ impl ResourceController {
                 }
             }
             ErrorClass::Propagating => {
-                let since = report.since(types::READY, "WaitingForPropagation").unwrap_or(self.clock.now());
+                // Not since the object is unready: it may have waited for something else before.
+                let since = self.progressing_since(object, report, "propagatingSince");
                 if self.clock.now().duration_since(since) > PROPAGATION_PATIENCE {
                     verdict = Verdict::Terminal { reason: error.code.clone(), message: error.to_string() };
                     Next::After(self.resync(&key))

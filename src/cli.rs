@@ -5,6 +5,7 @@ mod client;
 mod demo;
 mod describe;
 mod export;
+mod freeze;
 mod get;
 mod logs;
 mod output;
@@ -38,6 +39,8 @@ enum Command {
     Get(get::Get),
     Describe(describe::Describe),
     Export(export::Export),
+    Freeze(freeze::Freeze),
+    Unfreeze(freeze::Unfreeze),
     Version(version::Version),
     /// Run the example fleet against a simulated AWS: no cloud account, no Kubernetes.
     #[cfg(feature = "simulator")]
@@ -62,6 +65,8 @@ pub fn main() -> ExitCode {
             Command::Get(command) => command.run().await,
             Command::Describe(command) => command.run().await,
             Command::Export(command) => command.run().await,
+            Command::Freeze(command) => command.run(),
+            Command::Unfreeze(command) => command.run(),
             Command::Version(command) => command.run(),
             #[cfg(feature = "simulator")]
             Command::Demo(command) => command.run().await.map(|()| output::DONE),

@@ -54,6 +54,8 @@ pub struct Config {
     pub clock_speed: f64,
     /// Whether AWS is changed.
     pub mode: Mode,
+    /// What is only observed while the rest is reconciled.
+    pub observe: Observe,
     /// What happens to objects of kinds that nobody manages.
     pub unmanaged_kinds: UnmanagedKinds,
     /// What is never deleted or replaced without approval.
@@ -168,6 +170,15 @@ pub enum Mode {
     Reconcile,
     /// No mutating call is made anywhere; what would be done is shown.
     Observe,
+}
+
+/// What is only observed while the rest is reconciled.
+#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize)]
+pub struct Observe {
+    /// Accounts in which nothing is changed.
+    pub accounts: Vec<AccountId>,
+    /// Directories and files of the fleet repository: nothing is changed for what comes from them.
+    pub paths: Vec<String>,
 }
 
 /// From when on removals wait for approval.

@@ -14,6 +14,7 @@ pub mod accounts;
 pub mod argocd;
 pub mod definition;
 pub mod executor;
+pub mod gate;
 pub mod graphs;
 pub mod instance;
 mod ownership;

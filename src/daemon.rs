@@ -22,14 +22,14 @@ use tokio_util::task::TaskTracker;
 use crate::api::{AccountId, Region};
 use crate::aws::{RoleChoice, Sessions};
 use crate::clock::Clock;
-use crate::config::Mode;
 use crate::controllers::accounts::Accounts;
 use crate::controllers::argocd::{Directory, HandOver, Hub};
 use crate::controllers::definition::DefinitionController;
+use crate::controllers::gate::{Control, Gate, Holds};
 use crate::controllers::graphs::Graphs;
 use crate::controllers::instance::InstanceController;
 use crate::controllers::queue::Queue;
-use crate::controllers::resource::{self, ResourceController, Settings};
+use crate::controllers::resource::{ResourceController, Settings};
 use crate::controllers::router::{ALL_DEFINITIONS, Queues, Router};
 use crate::controllers::waiting::Waiting;
 use crate::git::{Changes, Polled, Poller, PollerOptions, Revision, Source, Trigger};
@@ -39,7 +39,7 @@ use crate::store::mirror::Mirror;
 use crate::sync::{SyncSettings, SyncState, Syncer};
 use crate::web;
 
-pub use assemble::{AssembleError, assemble, clock, store_file};
+pub use assemble::{AssembleError, assemble, clock, control, store_file};
 
 /// Instances worked on at once: graph passes are computation, not waiting.
 const INSTANCE_WIDTH: usize = 8;
@@ -47,6 +47,9 @@ const INSTANCE_WIDTH: usize = 8;
 const RESOURCE_WIDTH: usize = 64;
 /// Between two tries to learn the account of the daemon's own credentials.
 const IDENTITY_RETRY: Duration = Duration::from_secs(30);
+/// Between two looks at what people ask for, in real time, which is theirs. Calls are not made after a freeze
+/// whether it was looked for or not.
+const CONTROL_LOOK: Duration = Duration::from_millis(500);
 /// Until a revision that the store or the source kept from being taken is tried again.
 const REVISION_RETRY: Duration = Duration::from_secs(5);
 /// Revisions that may wait for the syncer; a newer one makes an older one pointless.
@@ -80,6 +83,8 @@ pub struct Parts {
     pub hub: Option<Hub>,
     /// Where hub objects are kept as files.
     pub export: Option<Directory>,
+    /// What people ask for beside Git.
+    pub control: Option<Control>,
 }
 
 /// A running daemon, as those see it who serve it to people.
@@ -99,8 +104,8 @@ pub struct Handle {
     pub ready: watch::Receiver<bool>,
     /// Queue depths.
     pub queues: Queues,
-    /// Whether AWS may be changed.
-    pub mode: Mode,
+    /// What keeps AWS from being changed.
+    pub holds: watch::Receiver<Holds>,
 }
 
 impl Handle {
@@ -123,7 +128,7 @@ impl Handle {
             ready: self.ready.clone(),
             clock: self.clock.clone(),
             queues: Some(Arc::new(depths)),
-            mode: self.mode,
+            holds: self.holds.clone(),
         }
     }
 }
@@ -173,6 +178,9 @@ impl Daemon {
             Poller::new(source, parts.poll, clock.clone(), StdRng::seed_from_u64(seed.wrapping_add(3)));
         let trigger = poller.trigger();
         let (ready_sender, ready) = watch::channel(false);
+        let watches_control = parts.control.is_some();
+        let gate =
+            Arc::new(Gate::new(settings.mode, settings.observe.clone(), mirror.clone(), parts.control));
         let handle = Handle {
             clock: clock.clone(),
             mirror: mirror.clone(),
@@ -181,10 +189,7 @@ impl Daemon {
             trigger: trigger.clone(),
             ready,
             queues: queues.clone(),
-            mode: match settings.mode {
-                resource::Mode::Reconcile => Mode::Reconcile,
-                resource::Mode::Observe => Mode::Observe,
-            },
+            holds: gate.holds(),
         };
 
         let spawn = Spawner { tasks: &tasks, stop: &stop };
@@ -231,6 +236,7 @@ impl Daemon {
                 sessions.clone(),
                 managers,
                 waiting,
+                gate.clone(),
                 clock.clone(),
                 settings.clone(),
             ));
@@ -246,6 +252,12 @@ impl Daemon {
             take_revisions(syncer.clone(), found, ready_sender, clock.clone(), stop.clone()),
         );
         spawn.endless("tidy", tidy(syncer, changed.clone(), stop.clone()));
+        if watches_control {
+            spawn.endless(
+                "freezes",
+                watch_control(gate.clone(), mirror.clone(), queues.clone(), stop.clone()),
+            );
+        }
         if let Some(changes) = parts.changes {
             spawn.endless("directory watch", watch_directory(changes, trigger, stop.clone()));
         }
@@ -265,7 +277,7 @@ impl Daemon {
                 ),
             );
         }
-        let hand_over = HandOver::new(mirror, settings.fleet, clock, parts.hub, parts.export);
+        let hand_over = HandOver::new(mirror, gate, settings.fleet, clock, parts.hub, parts.export);
         spawn.endless("hand-over", hand_over.run(changed, stop.clone()));
         tasks.close();
         queues.definitions.add(ALL_DEFINITIONS);
@@ -415,6 +427,24 @@ async fn watch_directory(mut changes: Changes, trigger: Trigger, stop: Cancellat
             alive = changes.next() => if !alive { return },
         }
         trigger.fire();
+    }
+}
+
+/// Looks for what people have asked of the daemon; objects that were held or may have to be are worked on again.
+async fn watch_control(gate: Arc<Gate>, mirror: Arc<Mirror>, queues: Queues, stop: CancellationToken) {
+    loop {
+        tokio::select! {
+            biased;
+            () = stop.cancelled() => return,
+            () = tokio::time::sleep(CONTROL_LOOK) => {}
+        }
+        if gate.look() {
+            let managers = registry::all();
+            let objects = managers.iter().flat_map(|manager| mirror.of_kind(&manager.kind()));
+            for object in objects.filter(|object| object.status().pointer("/fleetwright/plan").is_some()) {
+                queues.resources.add(object.key());
+            }
+        }
     }
 }
 

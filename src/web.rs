@@ -29,7 +29,8 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::clock::Clock;
-use crate::config::{Config, Mode, Page, Webhook};
+use crate::config::{Config, Page, Webhook};
+use crate::controllers::gate::Holds;
 use crate::git::Trigger;
 use crate::store::mirror::Mirror;
 use crate::sync::SyncState;
@@ -65,8 +66,8 @@ pub struct Inputs {
     pub clock: Clock,
     /// How full the queues are, for the metrics.
     pub queues: Option<QueueDepths>,
-    /// Whether AWS may be changed.
-    pub mode: Mode,
+    /// What keeps AWS from being changed.
+    pub holds: watch::Receiver<Holds>,
 }
 
 /// Where to listen, and with which secrets.
@@ -140,7 +141,7 @@ pub async fn serve(inputs: Inputs, settings: Settings, stop: CancellationToken) 
             webhook,
             webhook::router(&settings.webhook, inputs.trigger, snapshots.clone(), measured.clone()),
         ),
-        ("metrics", metrics, metrics::router(measured, snapshots, inputs.ready, inputs.queues)),
+        ("metrics", metrics, metrics::router(measured, snapshots, inputs.ready, inputs.holds, inputs.queues)),
     ];
     for (name, listener, router) in routers {
         tasks.spawn(listen(name, listener, router, stop.clone()));

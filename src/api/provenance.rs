@@ -4,7 +4,11 @@ use super::{GroupVersionKind, Object, names};
 
 /// The file of the fleet repository that an object was written in.
 pub fn source_path(object: &Object) -> Option<&str> {
-    let source = object.annotation(names::ANNOTATION_SOURCE)?;
+    path_of_source(object.annotation(names::ANNOTATION_SOURCE)?)
+}
+
+/// The file in a source annotation.
+pub fn path_of_source(source: &str) -> Option<&str> {
     // path:line:column, and a path may hold colons.
     let mut parts = source.rsplitn(3, ':');
     let (_, _, path) = (parts.next()?, parts.next()?, parts.next()?);

@@ -263,6 +263,10 @@ fn sync_text(sync: &Value) -> String {
     let observes = text(sync, "/mode") == "observe";
     let mode = if observes { "observe: AWS is not changed" } else { "reconcile" };
     line("Mode:", mode.to_owned());
+    let held = sync.get("heldBecause").and_then(Value::as_array);
+    for sentence in held.into_iter().flatten().filter(|_| !observes) {
+        line("Held:", text(sentence, ""));
+    }
     line("Revision:", text(sync, "/revision/label"));
     line("Author:", text(sync, "/revision/author"));
     line("Message:", text(sync, "/revision/message"));

@@ -8,8 +8,8 @@ use serde_json::Value;
 
 use super::walk::{Section, Walk};
 use super::{
-    Aws, Config, Fleet, Git, GitAuth, GitRevision, Guard, Kubernetes, Log, LogFormat, Mode, Page, Protection,
-    SecretSource, Source, UnmanagedKinds, Webhook,
+    Aws, Config, Fleet, Git, GitAuth, GitRevision, Guard, Kubernetes, Log, LogFormat, Mode, Observe, Page,
+    Protection, SecretSource, Source, UnmanagedKinds, Webhook,
 };
 use crate::diagnostic::{Diagnostic, Location};
 use crate::yaml::{self, Document, Limits};
@@ -67,6 +67,7 @@ fn root(mut root: Section<'_>) -> Option<Config> {
     let clock_speed = clock(root.section("clock"), &aws);
     let mode =
         root.choice("mode", &[("reconcile", Mode::Reconcile), ("observe", Mode::Observe)], Mode::Reconcile);
+    let observe = observe(root.section("observe"));
     let kinds = [("hold", UnmanagedKinds::Hold), ("store", UnmanagedKinds::Store)];
     let unmanaged_kinds = root.choice("unmanagedKinds", &kinds, UnmanagedKinds::Hold);
 
@@ -112,6 +113,7 @@ fn root(mut root: Section<'_>) -> Option<Config> {
         aws,
         clock_speed,
         mode,
+        observe,
         unmanaged_kinds,
         protection,
         guard,
@@ -123,6 +125,21 @@ fn root(mut root: Section<'_>) -> Option<Config> {
         export_directory,
         log,
     })
+}
+
+fn observe(mut section: Section<'_>) -> Observe {
+    let accounts = section.parsed_list("accounts");
+    let paths: Vec<String> = section.parsed_list("paths");
+    let paths: Vec<String> = paths.iter().map(|path| path.trim_matches('/').to_owned()).collect();
+    for path in &paths {
+        if path.is_empty() || path.split('/').any(|part| part.is_empty() || part == "." || part == "..") {
+            let message = "`observe.paths` names no directory or file of the repository";
+            let help = "write it as findings do, e.g. clusters/dev or clusters/dev/orders.yaml";
+            section.error("paths", message, help);
+        }
+    }
+    section.finish();
+    Observe { accounts, paths }
 }
 
 fn fleet(mut section: Section<'_>) -> Option<Fleet> {

@@ -37,6 +37,10 @@ fn the_smallest_configuration_has_defaults_for_the_rest() {
         },
         clock_speed: 1.0,
         mode: Reconcile,
+        observe: Observe {
+            accounts: [],
+            paths: [],
+        },
         unmanaged_kinds: Hold,
         protection: Protection {
             clusters: true,
@@ -88,6 +92,7 @@ aws:
   roleSessionDuration: 15m
 clock: {speed: 100}
 mode: observe
+observe: {accounts: ['012345678901'], paths: [/clusters/dev/]}
 unmanagedKinds: store
 protection: {clusters: false, vpcs: false, keys: false}
 guard: {maxRemovals: 1, maxPercent: 0}
@@ -148,6 +153,16 @@ log: {format: json, level: 'warn,fleetwright=debug'}
         },
         clock_speed: 100.0,
         mode: Observe,
+        observe: Observe {
+            accounts: [
+                AccountId(
+                    "012345678901",
+                ),
+            ],
+            paths: [
+                "clusters/dev",
+            ],
+        },
         unmanaged_kinds: Store,
         protection: Protection {
             clusters: false,
@@ -252,7 +267,7 @@ fn mistakes_name_key_place_and_help() {
     c.yaml:3:1: error[unknown-key]: there is no key `gard`
       help: did you mean `guard`?
     c.yaml:4:1: error[unknown-key]: there is no key `elephant`
-      help: one of fleet, source, data, aws, clock, mode, unmanagedKinds, protection, guard, resync, webhook, page, metrics, kubernetes, export, log may stand here
+      help: one of fleet, source, data, aws, clock, mode, observe, unmanagedKinds, protection, guard, resync, webhook, page, metrics, kubernetes, export, log may stand here
     ");
     insta::assert_snapshot!(findings(&with("guard: {maxRemoval: 3}")), @r"
     c.yaml:3:9: error[unknown-key]: there is no key `guard.maxRemoval`
@@ -284,6 +299,14 @@ fn mistakes_name_key_place_and_help() {
     c.yaml:3:7: error[bad-config]: `mode` must be one of reconcile, observe
       help: did you mean `observe`?
     ");
+    for path in ["", "/", "a//b", "../a", "./a"] {
+        insta::allow_duplicates! {
+            insta::assert_snapshot!(findings(&with(&format!("observe: {{paths: ['{path}']}}"))), @r"
+            c.yaml:3:18: error[bad-config]: `observe.paths` names no directory or file of the repository
+              help: write it as findings do, e.g. clusters/dev or clusters/dev/orders.yaml
+            ");
+        }
+    }
     insta::assert_snapshot!(findings(&with("protection: {vpcs: 'no'}")), @r"
     c.yaml:3:20: error[bad-config]: `protection.vpcs` must be true or false
       help: write one of the two, without quotes

@@ -14,15 +14,21 @@ use crate::argocd;
 use crate::clock::Clock;
 use crate::store::mirror::Mirror;
 
+use super::gate::{Gate, Refusal};
+
 pub use directory::{Directory, ExportError};
 pub use hub::{Hub, HubError};
 
 /// First and longest wait after a failed hand-over.
 const RETRY: (Duration, Duration) = (Duration::from_secs(2), Duration::from_secs(120));
 
+/// Until the hub is tried again while nothing is to be changed.
+const HELD_POLL: Duration = Duration::from_secs(10);
+
 /// Keeps one or two places like the store.
 pub struct HandOver {
     mirror: Arc<Mirror>,
+    gate: Arc<Gate>,
     fleet: FleetId,
     clock: Clock,
     hub: Option<Hub>,
@@ -33,12 +39,13 @@ impl HandOver {
     /// Puts the controller together; without a hub and a directory it has nothing to do.
     pub fn new(
         mirror: Arc<Mirror>,
+        gate: Arc<Gate>,
         fleet: FleetId,
         clock: Clock,
         hub: Option<Hub>,
         directory: Option<Directory>,
     ) -> Self {
-        Self { mirror, fleet, clock, hub, directory }
+        Self { mirror, gate, fleet, clock, hub, directory }
     }
 
     /// Hands over after each change of the store, until told to stop. What does not change is not written.
@@ -59,6 +66,10 @@ impl HandOver {
                         last = Some(wanted);
                         wait = RETRY.0;
                         None
+                    }
+                    Err(HandOverError::Held(refusal)) => {
+                        tracing::debug!(%refusal, "the hub is left as it is");
+                        Some(HELD_POLL)
                     }
                     Err(error) => {
                         tracing::warn!(%error, "the hand-over to Argo CD failed, will be tried again");
@@ -89,6 +100,7 @@ impl HandOver {
             directory.write(wanted)?;
         }
         if let Some(hub) = &self.hub {
+            self.gate.judge_hub()?;
             hub.apply(wanted, self.fleet.as_str()).await?;
         }
         Ok(())
@@ -104,4 +116,7 @@ pub enum HandOverError {
     /// The API server.
     #[error(transparent)]
     Hub(#[from] HubError),
+    /// Nothing is to be changed now.
+    #[error(transparent)]
+    Held(#[from] Refusal),
 }

@@ -15,6 +15,8 @@ use crate::managers::{Desired, EXTENSION, Manager};
 use crate::plan::{MissingOutput, Operation, Step};
 use crate::store::{Intent, ObjectStore, StoreError};
 
+use super::gate::{self, Gate, Refusal};
+
 /// Why a plan was not performed to its end.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
@@ -27,20 +29,24 @@ pub enum Failure {
     /// The plan itself is wrong.
     #[error(transparent)]
     Plan(#[from] MissingOutput),
+    /// AWS may not be changed now; the call was not made.
+    #[error(transparent)]
+    Refused(#[from] Refusal),
 }
 
 /// Performs the steps of one object.
 #[derive(Clone)]
 pub struct Executor {
     store: Arc<dyn ObjectStore>,
+    gate: Arc<Gate>,
     clock: Clock,
     term: u64,
 }
 
 impl Executor {
     /// `term` rises with each takeover, so that a late writer loses (decisions 5).
-    pub fn new(store: Arc<dyn ObjectStore>, clock: Clock, term: u64) -> Self {
-        Self { store, clock, term }
+    pub fn new(store: Arc<dyn ObjectStore>, gate: Arc<Gate>, clock: Clock, term: u64) -> Self {
+        Self { store, gate, clock, term }
     }
 
     /// Performs the steps in order and stops at the first failure.
@@ -53,6 +59,7 @@ impl Executor {
     ) -> Result<(), Failure> {
         let mut outputs: Vec<Value> = Vec::with_capacity(steps.len());
         for step in steps {
+            self.ask(session, desired)?;
             let step = step.resolved(&outputs)?;
             let token = of_step(&desired.fleet, desired.incarnation, &step);
             let output = if step.operation == Operation::Create {
@@ -65,6 +72,15 @@ impl Executor {
             outputs.push(output);
         }
         Ok(())
+    }
+
+    /// Whether the next call may be made: asked before each, for it may be forbidden at any moment.
+    fn ask(&self, session: &Session, desired: &Desired) -> Result<(), Refusal> {
+        self.gate.judge(&gate::Subject {
+            key: &desired.key,
+            annotations: &desired.annotations,
+            account: Some(session.account()),
+        })
     }
 
     async fn create(
@@ -164,4 +180,96 @@ fn is_expected(error: &AwsError) -> bool {
         error.class,
         ErrorClass::InUse | ErrorClass::Waiting(_) | ErrorClass::Propagating | ErrorClass::Throttled
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use async_trait::async_trait;
+
+    use super::*;
+    use crate::api::names;
+    use crate::config::{Mode, Observe};
+    use crate::controllers::gate::{Control, Freeze, Scope};
+    use crate::managers::{Observed, Readiness, Refusal as ManagerRefusal};
+    use crate::store::Embedded;
+    use crate::store::mirror::Mirror;
+
+    /// Freezes everything while it makes its first call.
+    struct Interrupted {
+        control: Control,
+        calls: Mutex<Vec<String>>,
+    }
+
+    #[async_trait]
+    impl Manager for Interrupted {
+        fn kind(&self) -> crate::api::GroupKind {
+            crate::api::GroupKind::new("ec2.services.k8s.aws", "VPC")
+        }
+
+        fn create_takes_token(&self) -> bool {
+            false
+        }
+
+        async fn observe(&self, _: &Session, _: &Desired) -> Result<Option<Observed>, AwsError> {
+            Ok(None)
+        }
+
+        fn diff(&self, _: &Desired, _: Option<&Observed>) -> Result<Vec<Step>, ManagerRefusal> {
+            Ok(Vec::new())
+        }
+
+        fn teardown(&self, _: &Desired, _: &Observed) -> Vec<Step> {
+            Vec::new()
+        }
+
+        fn readiness(&self, _: &Desired, _: &Observed) -> Readiness {
+            Readiness::Ready
+        }
+
+        async fn perform(&self, _: &Session, _: &Desired, step: &Step, _: &str) -> Result<Value, AwsError> {
+            self.calls.lock().unwrap().push(step.call.clone());
+            let (by, reason) = ("ann".to_owned(), String::new());
+            let at = jiff::Timestamp::UNIX_EPOCH;
+            self.control.freeze(Freeze { scope: Scope::All, by, at, reason }).unwrap();
+            Ok(json!({}))
+        }
+    }
+
+    #[tokio::test]
+    async fn a_freeze_stops_a_plan_before_its_next_call() {
+        let home = tempfile::tempdir().unwrap();
+        let control = Control::new(home.path());
+        let clock = Clock::real();
+        let store = Arc::new(Embedded::in_memory(clock.clone()).unwrap());
+        let object = Object::from_value(json!({"apiVersion": "ec2.services.k8s.aws/v1alpha1", "kind": "VPC",
+            "metadata": {"name": "net", "namespace": "one"}}))
+        .unwrap();
+        store.apply(names::OWNER_GIT, object.clone()).await.unwrap();
+        let mirror = Arc::new(Mirror::default());
+        let gate = Gate::new(Mode::Reconcile, Observe::default(), mirror, Some(control.clone()));
+        let executor = Executor::new(store, Arc::new(gate), clock, 0);
+        let desired = Desired {
+            key: object.key(),
+            spec: Value::Null,
+            status: Value::Null,
+            annotations: object.metadata.annotations.clone(),
+            account: "222222222222".parse().unwrap(),
+            region: "eu-west-1".parse().unwrap(),
+            fleet: "acme".parse().unwrap(),
+            incarnation: 1,
+        };
+        let config = aws_config::SdkConfig::builder()
+            .behavior_version(aws_config::BehaviorVersion::latest())
+            .region(aws_config::Region::new("eu-west-1"))
+            .build();
+        let session = Session::new(&config, desired.account.clone(), desired.region.clone(), None);
+        let manager = Interrupted { control, calls: Mutex::default() };
+        let steps = ["CreateVpc", "ModifyVpcAttribute"]
+            .map(|call| Step::new(&desired.key, call, Operation::Create, call));
+        let outcome = executor.perform(&manager, &session, &desired, &steps).await;
+        assert!(matches!(outcome, Err(Failure::Refused(Refusal::Frozen(_)))), "{outcome:?}");
+        assert_eq!(*manager.calls.lock().unwrap(), ["CreateVpc"]);
+    }
 }

@@ -18,6 +18,7 @@ use crate::api::{
 };
 use crate::aws::{AwsError, ErrorClass, Session, Sessions};
 use crate::clock::Clock;
+use crate::config::Observe;
 use crate::graph::UnmanagedKinds;
 use crate::managers::{Desired, Manager, Observed, Readiness, Refusal};
 use crate::plan::Step;
@@ -27,22 +28,15 @@ use crate::store::{Intent, ObjectStore, StoreError, intent_of};
 
 use super::accounts::{Accounts, Placement};
 use super::executor::{Executor, Failure};
+use super::gate::{self, Gate};
 use super::ownership::{Ownership, judge, wants_adoption};
 use super::queue::Next;
 use super::references;
 use super::report::{Report, Verdict};
 use super::waiting::{Waiting, as_dependency};
 
+pub use crate::config::Mode;
 pub use timing::SETTLE_WINDOW;
-
-/// Whether AWS may be changed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Mode {
-    /// Make AWS as wanted.
-    Reconcile,
-    /// Make no mutating call; show what would be done (decisions 14).
-    Observe,
-}
 
 /// What is fixed for the daemon's life.
 #[derive(Debug, Clone)]
@@ -51,6 +45,8 @@ pub struct Settings {
     pub fleet: FleetId,
     /// Whether AWS may be changed.
     pub mode: Mode,
+    /// What is only observed while the rest is reconciled.
+    pub observe: Observe,
     /// Between two looks at an object that is in order.
     pub resync: Duration,
     /// What becomes of nodes of kinds that nobody manages.
@@ -68,6 +64,7 @@ pub struct ResourceController {
     managers: HashMap<GroupKind, Arc<dyn Manager>>,
     waiting: Arc<Waiting>,
     executor: Executor,
+    gate: Arc<Gate>,
     clock: Clock,
     began: Timestamp,
     settings: Settings,
@@ -93,13 +90,14 @@ impl ResourceController {
         sessions: Arc<Sessions>,
         managers: Vec<Arc<dyn Manager>>,
         waiting: Arc<Waiting>,
+        gate: Arc<Gate>,
         clock: Clock,
         settings: Settings,
     ) -> Self {
-        let executor = Executor::new(store.clone(), clock.clone(), 0);
+        let executor = Executor::new(store.clone(), gate.clone(), clock.clone(), 0);
         let managers = managers.into_iter().map(|manager| (manager.kind(), manager)).collect();
         let began = clock.now();
-        Self { store, mirror, accounts, sessions, managers, waiting, executor, clock, began, settings }
+        Self { store, mirror, accounts, sessions, managers, waiting, executor, gate, clock, began, settings }
     }
 
     /// Whether a kind is reconciled here.
@@ -264,9 +262,32 @@ fn adoption_fields(desired: &Desired) -> Option<BTreeMap<String, Value>> {
     serde_json::from_str(desired.annotation(names::ANNOTATION_ADOPTION_FIELDS)?).ok()
 }
 
-fn show_plan(report: &mut Report, steps: &[Step]) {
+/// Why a plan is shown and not performed.
+enum Held {
+    /// The author asks for it.
+    ReadOnly,
+    /// The gate.
+    Refused(gate::Refusal),
+}
+
+impl ResourceController {
+    /// Whether a plan is to be shown and not performed.
+    fn held(&self, subject: &Subject) -> Option<Held> {
+        let desired = &subject.desired;
+        let (key, annotations) = (&desired.key, &desired.annotations);
+        let asked = gate::Subject { key, annotations, account: Some(&desired.account) };
+        let refusal = self.gate.judge(&asked).err().map(Held::Refused);
+        refusal.or_else(|| is_read_only(&subject.object).then_some(Held::ReadOnly))
+    }
+}
+
+fn show_plan(report: &mut Report, steps: &[Step], held: &Held) {
     let plan: Vec<String> = steps.iter().map(Step::to_string).collect();
-    let message = format!("would do: {}", plan.join(", "));
+    let (reason, why) = match held {
+        Held::ReadOnly => ("ReadOnly", format!("only observed: `{}`", names::ANNOTATION_READ_ONLY)),
+        Held::Refused(refusal) => (refusal.reason(), refusal.to_string()),
+    };
+    let message = format!("would do: {}; {why}", plan.join(", "));
     report.own("plan", json!(plan));
-    report.conclude(&Verdict::Progressing { reason: "ObserveOnly", message });
+    report.conclude(&Verdict::Progressing { reason, message });
 }

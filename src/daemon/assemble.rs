@@ -5,12 +5,10 @@ use std::sync::Arc;
 
 use crate::aws::{BaseCredentials, SessionSettings, Sessions};
 use crate::clock::Clock;
-use crate::config::{
-    Aws, Config, Fleet, Git, GitAuth, GitRevision, Guard, Kubernetes, Mode as ConfiguredMode, SecretError,
-    Source,
-};
+use crate::config::{Aws, Config, Fleet, Git, GitAuth, GitRevision, Guard, Kubernetes, SecretError, Source};
 use crate::controllers::argocd::{Directory, Hub};
-use crate::controllers::resource::{Mode, Settings};
+use crate::controllers::gate::Control;
+use crate::controllers::resource::Settings;
 use crate::fleet::Limits;
 use crate::git::{
     Changes, Credentials, DirectorySource, GitSource, GitSourceOptions, PollerOptions, Reference,
@@ -76,6 +74,7 @@ pub async fn assemble(
         aws,
         clock_speed: _, // `clock`, which the caller hands in
         mode,
+        observe,
         unmanaged_kinds,
         protection,
         guard: Guard { max_removals, max_percent },
@@ -109,10 +108,8 @@ pub async fn assemble(
         default_region: default_region.clone(),
         settings: Settings {
             fleet: id.clone(),
-            mode: match mode {
-                ConfiguredMode::Reconcile => Mode::Reconcile,
-                ConfiguredMode::Observe => Mode::Observe,
-            },
+            mode: *mode,
+            observe: observe.clone(),
             resync: *resync_interval,
             unmanaged_kinds: *unmanaged_kinds,
             protection: *protection,
@@ -125,12 +122,18 @@ pub async fn assemble(
         },
         hub,
         export: export_directory.as_ref().map(Directory::new),
+        control: Some(control(config)),
     })
 }
 
 /// The file of the embedded store.
 pub fn store_file(config: &Config) -> PathBuf {
     config.data_directory.join(STORE_FILE)
+}
+
+/// What people ask of a daemon beside Git, in its data directory.
+pub fn control(config: &Config) -> Control {
+    Control::new(&config.data_directory)
 }
 
 /// The clock that a configuration asks for. It runs faster only against a loopback endpoint, which the

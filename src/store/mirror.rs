@@ -24,7 +24,12 @@ pub struct Mirror {
 
 /// The instance that a child says it belongs to.
 pub fn owner_of(object: &Object) -> Option<ObjectKey> {
-    object.annotation(names::ANNOTATION_INSTANCE)?.parse().ok()
+    owner_in(&object.metadata.annotations)
+}
+
+/// The instance that a child's annotations name.
+pub fn owner_in(annotations: &BTreeMap<String, String>) -> Option<ObjectKey> {
+    annotations.get(names::ANNOTATION_INSTANCE)?.parse().ok()
 }
 
 impl Mirror {

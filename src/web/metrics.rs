@@ -20,6 +20,7 @@ use super::QueueDepths;
 use super::publish::Snapshot;
 use super::view::{Phase, holds};
 use crate::api::condition_types;
+use crate::controllers::gate::Holds;
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct StateLabel {
@@ -89,6 +90,7 @@ pub struct Metrics {
     sync_success: Gauge,
     sync_errors: Gauge,
     held: Gauge,
+    freezes: Gauge,
     queues: Family<QueueLabel, Gauge>,
     deliveries: Family<OutcomeLabel, Counter>,
 }
@@ -109,6 +111,7 @@ impl Metrics {
             sync_success: Gauge::default(),
             sync_errors: Gauge::default(),
             held: Gauge::default(),
+            freezes: Gauge::default(),
             queues: Family::default(),
             deliveries: Family::default(),
         };
@@ -130,6 +133,11 @@ impl Metrics {
                 "held_removals",
                 "Root objects whose removal waits for an approval",
                 metrics.held.clone(),
+            );
+            registry.register(
+                "freezes",
+                "Freezes in force, and one more while the file that holds them cannot be understood",
+                metrics.freezes.clone(),
             );
             registry.register("queue_depth", "Keys in the controllers' queues", metrics.queues.clone());
             registry.register(
@@ -176,6 +184,8 @@ impl Metrics {
         set(&self.sync_errors, fleet.sync.errors + usize::from(fleet.sync.error.is_some()));
         let held = fleet.sync.held.iter().map(|held| held.removals.len()).sum::<usize>();
         set(&self.held, held + fleet.held_by_graphs.len());
+        let frozen = &fleet.sync.holds.frozen;
+        set(&self.freezes, frozen.freezes.len() + usize::from(frozen.broken.is_some()));
         for (controller, waiting, running) in queues {
             for (state, count) in [("waiting", waiting), ("running", running)] {
                 let label = QueueLabel { controller: (*controller).into(), state: state.into() };
@@ -199,6 +209,7 @@ struct Served {
     metrics: Arc<Metrics>,
     snapshots: watch::Receiver<Arc<Snapshot>>,
     ready: watch::Receiver<bool>,
+    holds: watch::Receiver<Holds>,
     queues: Option<QueueDepths>,
 }
 
@@ -207,13 +218,14 @@ pub(super) fn router(
     metrics: Arc<Metrics>,
     snapshots: watch::Receiver<Arc<Snapshot>>,
     ready: watch::Receiver<bool>,
+    holds: watch::Receiver<Holds>,
     queues: Option<QueueDepths>,
 ) -> Router {
     Router::new()
         .route("/metrics", get(scrape))
-        .route("/healthz", get(|| async { "ok\n" }))
+        .route("/healthz", get(health))
         .route("/readyz", get(readiness))
-        .with_state(Served { metrics, snapshots, ready, queues })
+        .with_state(Served { metrics, snapshots, ready, holds, queues })
 }
 
 async fn scrape(State(served): State<Served>) -> Response {
@@ -222,6 +234,12 @@ async fn scrape(State(served): State<Served>) -> Response {
     let page = served.metrics.render(&snapshot, &queues);
     let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
     ([(header::CONTENT_TYPE, kind)], page).into_response()
+}
+
+/// Alive; and for people who look, what keeps it from working.
+async fn health(State(served): State<Served>) -> String {
+    let told = served.holds.borrow().sentences();
+    std::iter::once("ok".to_owned()).chain(told).map(|line| line + "\n").collect()
 }
 
 async fn readiness(State(served): State<Served>) -> Response {

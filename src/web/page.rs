@@ -27,7 +27,6 @@ use tokio_util::sync::CancellationToken;
 use self::parts::{Frame, moment};
 use super::api;
 use super::publish::Snapshot;
-use crate::config::Mode;
 
 const STYLE: &str = include_str!("page/style.css");
 const SCRIPT: &str = include_str!("page/live.js");
@@ -141,9 +140,6 @@ fn shell(title: &str, main: &Markup, snapshot: &Snapshot, live: bool) -> Markup 
                     span #live.live role="status" data-state="still" {
                         @if live { "as of " (moment(snapshot.fleet.now)) }
                     }
-                }
-                @if snapshot.fleet.sync.mode == Mode::Observe {
-                    div.notice.warn role="note" { p { strong { "Observe mode: " } "AWS is not changed. What would be done stands with each resource." } }
                 }
                 main #main { (main) }
                 footer {

@@ -12,7 +12,7 @@ use super::Inputs;
 use super::redact::Redactor;
 use super::view::{FleetView, Objects};
 use crate::clock::Clock;
-use crate::config::Mode;
+use crate::controllers::gate::Holds;
 use crate::store::mirror::Mirror;
 use crate::sync::SyncState;
 
@@ -41,11 +41,11 @@ impl Snapshot {
         objects: &[Arc<crate::api::Object>],
         sync: &SyncState,
         (now, speed): (Timestamp, f64),
-        mode: Mode,
+        holds: &Holds,
     ) -> Self {
         let redactor = Redactor::of(objects);
         let objects = Objects::of(objects.iter().map(|object| redactor.object(object)));
-        let fleet = FleetView::of(&objects, &redacted(sync, &redactor), now, mode);
+        let fleet = FleetView::of(&objects, &redacted(sync, &redactor), now, holds);
         Self { version, fleet, objects, speed }
     }
 }
@@ -68,20 +68,21 @@ pub(super) struct Publisher {
     changed: watch::Receiver<u64>,
     sync: watch::Receiver<SyncState>,
     clock: Clock,
-    mode: Mode,
+    holds: watch::Receiver<Holds>,
     sender: watch::Sender<Arc<Snapshot>>,
 }
 
 impl Publisher {
     /// A publisher with a first snapshot, so that readers never wait for one.
     pub(super) fn new(inputs: &Inputs) -> Self {
-        let Inputs { mirror, clock, mode, .. } = inputs.clone();
+        let Inputs { mirror, clock, mut holds, .. } = inputs.clone();
         let (mut changed, mut sync) = (inputs.changed.clone(), inputs.sync.clone());
         changed.mark_unchanged();
         let state = sync.borrow_and_update().clone();
-        let first = Snapshot::of(1, &mirror.all(), &state, (clock.now(), clock.speed()), mode);
+        let held = holds.borrow_and_update().clone();
+        let first = Snapshot::of(1, &mirror.all(), &state, (clock.now(), clock.speed()), &held);
         let (sender, _) = watch::channel(Arc::new(first));
-        Self { mirror, changed, sync, clock, mode, sender }
+        Self { mirror, changed, sync, clock, holds, sender }
     }
 
     /// The snapshots.
@@ -98,6 +99,7 @@ impl Publisher {
                 () = stop.cancelled() => return,
                 changed = self.changed.changed() => changed.is_ok(),
                 changed = self.sync.changed() => changed.is_ok(),
+                Ok(()) = self.holds.changed() => true,
             };
             if !alive {
                 return;
@@ -110,10 +112,11 @@ impl Publisher {
             self.changed.mark_unchanged();
             let state = self.sync.borrow_and_update().clone();
             let version = self.sender.borrow().version + 1;
-            let (mirror, mode) = (self.mirror.clone(), self.mode);
+            let holds = self.holds.borrow_and_update().clone();
+            let mirror = self.mirror.clone();
             let moment = (self.clock.now(), self.clock.speed());
             let started = Instant::now();
-            let work = move || Snapshot::of(version, &mirror.all(), &state, moment, mode);
+            let work = move || Snapshot::of(version, &mirror.all(), &state, moment, &holds);
             match tokio::task::spawn_blocking(work).await {
                 Ok(snapshot) => {
                     self.sender.send_replace(Arc::new(snapshot));

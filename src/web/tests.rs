@@ -13,10 +13,10 @@ use tower::ServiceExt as _;
 
 use super::view::fixture;
 use super::*;
-use crate::config::SecretSource;
+use crate::config::{Mode, SecretSource};
 
 fn snapshot() -> Snapshot {
-    Snapshot::of(1, &fixture::objects(), &fixture::sync(), (fixture::now(), 1.0), Mode::Reconcile)
+    Snapshot::of(1, &fixture::objects(), &fixture::sync(), (fixture::now(), 1.0), &Holds::none())
 }
 
 pub(super) fn snapshots() -> watch::Receiver<Arc<Snapshot>> {
@@ -87,7 +87,9 @@ async fn events_hold_no_secret_and_start_with_what_the_reader_lacks() {
 #[tokio::test]
 async fn a_daemon_that_only_observes_says_so() {
     for (mode, word) in [(Mode::Observe, "observe"), (Mode::Reconcile, "reconcile")] {
-        let snapshot = Snapshot::of(1, &fixture::objects(), &fixture::sync(), (fixture::now(), 1.0), mode);
+        let holds = Holds { mode, ..Holds::none() };
+        let moment = (fixture::now(), 1.0);
+        let snapshot = Snapshot::of(1, &fixture::objects(), &fixture::sync(), moment, &holds);
         let (_sender, snapshots) = watch::channel(Arc::new(snapshot));
         let ask = |path: &'static str| {
             let access = access::Access::of(&free().page);
@@ -217,8 +219,9 @@ async fn a_token_opens_the_page_as_bearer_and_as_password() {
 #[tokio::test]
 async fn health_and_metrics() {
     let (ready, is_ready) = watch::channel(false);
+    let (_held, holds) = watch::channel(Holds::none());
     let queues: QueueDepths = Arc::new(|| vec![("resources", 3, 2)]);
-    let router = metrics::router(Arc::new(Metrics::new()), snapshots(), is_ready, Some(queues));
+    let router = metrics::router(Arc::new(Metrics::new()), snapshots(), is_ready, holds, Some(queues));
     let status = |path: &'static str| {
         let router = router.clone();
         async move { send(router, get(path)).await.status() }
@@ -254,9 +257,9 @@ fn inputs() -> (Inputs, watch::Sender<u64>, watch::Sender<SyncState>) {
     let (sync_sender, sync) = watch::channel(fixture::sync());
     let ready = watch::channel(true).1;
     let clock = Clock::starting_at(fixture::now(), 1.0);
-    let mode = Mode::Reconcile;
+    let holds = watch::channel(Holds::none()).1;
     let inputs =
-        Inputs { mirror, changed, sync, trigger: Trigger::default(), ready, clock, queues: None, mode };
+        Inputs { mirror, changed, sync, trigger: Trigger::default(), ready, clock, queues: None, holds };
     (inputs, changed_sender, sync_sender)
 }
 

@@ -16,6 +16,7 @@ use serde::Serialize;
 use crate::api::provenance::source_path;
 use crate::api::{Condition, Object, ObjectKey, ack, conditions_of, definition, names};
 use crate::config::Mode;
+use crate::controllers::gate::Holds;
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::store::mirror::owner_of;
 use crate::sync::{HeldRemoval, RevisionRecord, SyncState};
@@ -112,6 +113,10 @@ pub struct SyncView {
     pub source: String,
     /// Whether AWS is changed.
     pub mode: Mode,
+    /// What keeps AWS from being changed, and its parts.
+    pub holds: Holds,
+    /// The same in sentences.
+    pub held_because: Vec<String>,
     /// The revision in force.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub revision: Option<RevisionRecord>,
@@ -288,13 +293,13 @@ fn short(revision: &str) -> String {
 
 impl FleetView {
     /// Computes the view. The objects and the state must be redacted already.
-    pub fn of(objects: &Objects, sync: &SyncState, now: Timestamp, mode: Mode) -> Self {
+    pub fn of(objects: &Objects, sync: &SyncState, now: Timestamp, holds: &Holds) -> Self {
         let mut summary = Summary {
             clusters: Phase::ALL.iter().map(|phase| (phase.name(), 0)).collect(),
             objects: objects.by_key.len(),
             ..Summary::default()
         };
-        let sync = SyncView::of(sync, mode);
+        let sync = SyncView::of(sync, holds);
         let (mut clusters, mut resources, mut held_by_graphs) = (Vec::new(), Vec::new(), Vec::new());
         for (key, object) in objects.iter() {
             let is_root = owner_of(object).is_none();
@@ -333,13 +338,15 @@ impl FleetView {
 }
 
 impl SyncView {
-    fn of(sync: &SyncState, mode: Mode) -> Self {
+    fn of(sync: &SyncState, holds: &Holds) -> Self {
         let count = |severity| sync.diagnostics.iter().filter(|finding| finding.severity == severity).count();
         let mut diagnostics = sync.diagnostics.clone();
         diagnostics.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
         Self {
             source: sync.source.clone(),
-            mode,
+            mode: holds.mode,
+            holds: holds.clone(),
+            held_because: holds.sentences(),
             revision: sync.revision.clone(),
             fetched_at: sync.fetched_at,
             error: sync.error.clone(),

@@ -11,6 +11,7 @@ mod configured;
 mod end_to_end;
 mod example;
 mod fleet_corpus;
+mod gate;
 mod hostile;
 mod managers_ec2;
 mod managers_eks;

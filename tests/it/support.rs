@@ -9,6 +9,8 @@ use std::time::Duration;
 use fleetwright::api::{Object, ObjectKey};
 use fleetwright::aws::{BaseCredentials, SessionSettings, Sessions};
 use fleetwright::clock::Clock;
+use fleetwright::config::Observe;
+use fleetwright::controllers::gate::Control;
 use fleetwright::controllers::resource::{Mode, Settings};
 use fleetwright::daemon::{Daemon, Handle, Parts};
 use fleetwright::fleet::{FileContent, Limits, Tree};
@@ -44,6 +46,8 @@ pub struct World {
     pub clock: Clock,
     /// How the daemon works from its next start on.
     pub settings: Settings,
+    /// What people ask of the daemon beside Git, from its next start on.
+    pub control: Option<Control>,
     daemon: Option<Daemon>,
     files: BTreeMap<String, String>,
 }
@@ -65,10 +69,12 @@ impl World {
             settings: Settings {
                 fleet: "test".parse().unwrap(),
                 mode: Mode::Reconcile,
+                observe: Observe::default(),
                 resync: Duration::from_secs(600),
                 unmanaged_kinds: UnmanagedKinds::Hold,
                 protection: Protection::default(),
             },
+            control: None,
             daemon: None,
             files: BTreeMap::new(),
         }
@@ -156,6 +162,7 @@ impl World {
             },
             hub: None,
             export: None,
+            control: self.control.clone(),
         };
         self.daemon = Some(Daemon::start(parts, CancellationToken::new()));
     }

@@ -45,7 +45,7 @@ impl Progress {
         loop {
             let sync = handle.sync.borrow_and_update().clone();
             let moment = (handle.clock.now(), handle.clock.speed());
-            let view = Snapshot::of(0, &handle.mirror.all(), &sync, moment, handle.mode).fleet;
+            let view = Snapshot::of(0, &handle.mirror.all(), &sync, moment, &handle.holds.borrow()).fleet;
             for cluster in &view.clusters {
                 let line = describe(cluster);
                 if let Some(all) = &self.bars {

@@ -37,6 +37,7 @@ impl ResourceController {
             }
             subject.object = object;
         }
+        report.own("plan", Value::Null);
         match outcome {
             Ok(()) => {
                 // What was waited for is over; the next wait begins anew.
@@ -46,6 +47,10 @@ impl ResourceController {
             }
             Err(Failure::Store(error)) => Err(error),
             Err(Failure::Aws(error)) => Ok(Err(self.judge_error(&subject.object, report, &error))),
+            Err(Failure::Refused(refusal)) => {
+                show_plan(report, steps, &Held::Refused(refusal));
+                Ok(Err(Next::After(self.resync(&subject.desired.key))))
+            }
             Err(Failure::Plan(error)) => {
                 tracing::error!(object = %subject.desired.key, %error, "the plan is wrong");
                 report.conclude(&Verdict::Recoverable {

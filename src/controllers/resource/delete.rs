@@ -32,8 +32,10 @@ impl ResourceController {
         }
         report.observed(&observed.status);
         let steps = subject.manager.teardown(&subject.desired, &observed);
-        if self.settings.mode == Mode::Observe {
-            show_plan(&mut report, &steps);
+        if !steps.is_empty()
+            && let Some(held) = self.held(&subject)
+        {
+            show_plan(&mut report, &steps, &held);
             return self.write(&subject.object, report, Next::After(self.resync(&key))).await;
         }
         if !steps.is_empty()

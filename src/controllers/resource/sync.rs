@@ -41,8 +41,8 @@ impl ResourceController {
                 let next = self.conclude(&subject, &mut report, observed.as_ref());
                 return self.write(&subject.object, report, next).await;
             }
-            if self.settings.mode == Mode::Observe || is_read_only(&subject.object) {
-                show_plan(&mut report, &steps);
+            if let Some(held) = self.held(&subject) {
+                show_plan(&mut report, &steps, &held);
                 return self
                     .write(&subject.object, report, Next::After(self.resync(&subject.desired.key)))
                     .await;

@@ -2,7 +2,9 @@
 
 use maud::{Markup, html};
 
-use super::parts::{Frame, Parts, badge, cluster_path, conditions, element_id, look_badge, moment, progress};
+use super::parts::{
+    self, Frame, Parts, badge, cluster_path, conditions, element_id, look_badge, moment, progress,
+};
 use crate::web::api::object_path;
 use crate::web::graph_picture::{Item, Look, draw};
 use crate::web::publish::Snapshot;
@@ -16,6 +18,7 @@ pub(super) fn frame(snapshot: &Snapshot, namespace: &str, kind: &str, name: &str
     let shown: Vec<&Node> = detail.nodes.iter().filter(|node| node.state != "Excluded").collect();
     let excluded: Vec<&Node> = detail.nodes.iter().filter(|node| node.state == "Excluded").collect();
     let main = html! {
+        div #holds { (parts.part("holds", parts::held(&snapshot.fleet.sync))) }
         nav aria-label="Breadcrumb" {
             a href="/" { "All clusters" }
             @if let Some(owner) = &detail.owner { " / " a href=(cluster_path(owner)) { (owner.name) } }

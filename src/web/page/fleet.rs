@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use super::parts::{Frame, Parts, badge, cluster_path, element_id, moment, progress};
+use super::parts::{self, Frame, Parts, badge, cluster_path, element_id, moment, progress};
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::web::api::object_path;
 use crate::web::publish::Snapshot;
@@ -26,6 +26,7 @@ pub(super) fn frame(snapshot: &Snapshot) -> Frame {
         ))
     });
     let main = html! {
+        div #holds { (parts.part("holds", parts::held(&fleet.sync))) }
         section.summary aria-label="Summary" {
             h1 #headline aria-live="polite" { (parts.part("headline", headline(fleet))) }
             div #tiles.tiles { (parts.part("tiles", tiles(fleet))) }

@@ -6,7 +6,7 @@ use maud::{Markup, PreEscaped, html};
 use crate::api::{Condition, ConditionStatus, ObjectKey};
 use crate::web::api::segment;
 use crate::web::graph_picture::Look;
-use crate::web::view::Phase;
+use crate::web::view::{Phase, SyncView};
 
 /// A piece of a page that can be replaced by itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,6 +49,15 @@ impl Parts {
         let html = inside.into_string();
         self.0.push(Part { id: id.into(), html: html.clone() });
         PreEscaped(html)
+    }
+}
+
+/// What keeps AWS from being changed, on top of a page.
+pub(super) fn held(sync: &SyncView) -> Markup {
+    html! {
+        @for sentence in &sync.held_because {
+            div.notice.warn role="note" { p { (sentence) } }
+        }
     }
 }
 

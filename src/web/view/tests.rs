@@ -8,7 +8,7 @@ use super::*;
 
 fn view() -> (Objects, FleetView) {
     let objects = Objects::of(fixture::objects());
-    let view = FleetView::of(&objects, &fixture::sync(), fixture::now(), Mode::Reconcile);
+    let view = FleetView::of(&objects, &fixture::sync(), fixture::now(), &Holds::none());
     (objects, view)
 }
 
@@ -112,7 +112,7 @@ fn changed(name: &str, change: impl Fn(&mut Value)) -> FleetView {
         change(&mut value);
         Arc::new(Object::from_value(value).unwrap())
     });
-    FleetView::of(&Objects::of(objects), &fixture::sync(), fixture::now(), Mode::Reconcile)
+    FleetView::of(&Objects::of(objects), &fixture::sync(), fixture::now(), &Holds::none())
 }
 
 fn phase_after(change: impl Fn(&mut Value)) -> Phase {
@@ -175,7 +175,7 @@ fn objects_that_own_each_other_end_nowhere() {
         })).unwrap())
     };
     let objects = Objects::of([ring("a", "b"), ring("b", "a")]);
-    let view = FleetView::of(&objects, &fixture::sync(), fixture::now(), Mode::Reconcile);
+    let view = FleetView::of(&objects, &fixture::sync(), fixture::now(), &Holds::none());
     assert!(view.clusters.is_empty(), "neither is a root");
     assert!(ClusterDetail::find(&objects, &view.sync, "n", "Ring", "a").is_some());
 }
@@ -201,7 +201,7 @@ fn a_removal_that_is_held_and_a_file_with_an_error_are_said_of_the_cluster() {
     let mut sync = fixture::sync();
     let lost = vec!["VPC.ec2.services.k8s.aws/team-payments/checkout".to_owned()];
     sync.held[0].removals.insert("EksCluster.kro.run/team-payments/checkout".into(), lost);
-    let view = FleetView::of(&objects, &sync, fixture::now(), Mode::Reconcile);
+    let view = FleetView::of(&objects, &sync, fixture::now(), &Holds::none());
     let checkout = row(&view, "checkout");
     assert_eq!((checkout.phase, checkout.phase.word()), (Phase::Held, "removal waits for approval"));
     assert_eq!(checkout.sentence(), "removal waits for approval: 3 protected AWS objects would be deleted");
@@ -211,7 +211,7 @@ fn a_removal_that_is_held_and_a_file_with_an_error_are_said_of_the_cluster() {
 
     let mut sync = fixture::sync();
     sync.diagnostics[1].location.as_mut().unwrap().file = "clusters/checkout.yaml".into();
-    let view = FleetView::of(&objects, &sync, fixture::now(), Mode::Reconcile);
+    let view = FleetView::of(&objects, &sync, fixture::now(), &Holds::none());
     let checkout = row(&view, "checkout");
     assert!(!checkout.is_as_wanted());
     assert_eq!(
@@ -236,7 +236,7 @@ fn nothing_of_an_instance_that_is_going_is_shown_as_ready() {
             Arc::new(Object::from_value(value).unwrap())
         });
     let objects = Objects::of(objects);
-    let view = FleetView::of(&objects, &fixture::sync(), fixture::now(), Mode::Reconcile);
+    let view = FleetView::of(&objects, &fixture::sync(), fixture::now(), &Holds::none());
     let detail =
         ClusterDetail::find(&objects, &view.sync, "team-payments", "EksCluster", "checkout").unwrap();
     assert_eq!((detail.row.phase, detail.row.steps), (Phase::Deleting, Steps { done: 1, total: 11 }));

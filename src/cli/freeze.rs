@@ -1,0 +1,138 @@
+//! `fleetwright freeze` and `unfreeze`: stops changes to AWS before the next call, without Git.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Args;
+
+use super::output;
+use super::table::Table;
+use crate::api::AccountId;
+use crate::clock::Clock;
+use crate::config::Config;
+use crate::controllers::gate::{Control, Freeze as Record, Scope};
+use crate::daemon;
+
+/// Stop all changes to AWS, in one account, or for one namespace, before the next call.
+///
+/// Works on the data directory of a daemon, whether it runs or not, and holds until `unfreeze`. What would be
+/// done meanwhile stands with each object. A file that cannot be understood freezes everything.
+#[derive(Debug, Args)]
+#[command(after_help = format!("Examples:\n  \
+    fleetwright freeze --config fleetwright.yaml --all --reason \"incident 4711\"\n  \
+    fleetwright freeze --config fleetwright.yaml --account 222222222222\n  \
+    fleetwright freeze --config fleetwright.yaml --list\n\n{}", output::EXIT_CODES))]
+pub(super) struct Freeze {
+    #[command(flatten)]
+    place: Place,
+    #[command(flatten)]
+    what: What,
+    /// Only list what is frozen.
+    #[arg(long, conflicts_with_all = ["all", "account", "namespace", "reason"])]
+    list: bool,
+    /// Why, for those who wonder.
+    #[arg(long, value_name = "TEXT")]
+    reason: Option<String>,
+}
+
+/// Let changes go on again.
+#[derive(Debug, Args)]
+#[command(after_help = format!("Examples:\n  \
+    fleetwright unfreeze --config fleetwright.yaml --account 222222222222\n  \
+    fleetwright unfreeze --config fleetwright.yaml --all\n\n{}", output::EXIT_CODES))]
+pub(super) struct Unfreeze {
+    #[command(flatten)]
+    place: Place,
+    #[command(flatten)]
+    what: What,
+}
+
+/// Which daemon.
+#[derive(Debug, Args)]
+struct Place {
+    /// The configuration of the daemon.
+    #[arg(long, value_name = "FILE", env = "FLEETWRIGHT_CONFIG")]
+    config: PathBuf,
+}
+
+impl Place {
+    fn control(&self) -> anyhow::Result<Control> {
+        Ok(daemon::control(&Config::load(&self.config)?))
+    }
+}
+
+#[derive(Debug, Args)]
+#[group(multiple = false)]
+struct What {
+    /// Everything; `unfreeze` lifts every freeze.
+    #[arg(long)]
+    all: bool,
+    /// What lives in an account.
+    #[arg(long, value_name = "ACCOUNT")]
+    account: Option<AccountId>,
+    /// What lives in a namespace, with all that instances there consist of.
+    #[arg(long, value_name = "NAMESPACE")]
+    namespace: Option<String>,
+}
+
+impl What {
+    fn scope(self) -> anyhow::Result<Scope> {
+        match (self.all, self.account, self.namespace) {
+            (true, _, _) => Ok(Scope::All),
+            (_, Some(account), _) => Ok(Scope::Account(account)),
+            (_, _, Some(namespace)) => Ok(Scope::Namespace(namespace)),
+            (false, None, None) => {
+                anyhow::bail!("say what: --all, --account ACCOUNT or --namespace NAMESPACE")
+            }
+        }
+    }
+}
+
+impl Freeze {
+    pub(super) fn run(self) -> anyhow::Result<ExitCode> {
+        let control = self.place.control()?;
+        if self.list {
+            return list(&control);
+        }
+        let scope = self.what.scope()?;
+        let (by, at, reason) = (person(), Clock::real().now(), self.reason.unwrap_or_default());
+        let freeze = Record { scope, by, at, reason };
+        control.freeze(freeze.clone())?;
+        output::print(&format!("{freeze}\n"))?;
+        Ok(output::DONE)
+    }
+}
+
+impl Unfreeze {
+    pub(super) fn run(self) -> anyhow::Result<ExitCode> {
+        let scope = self.what.scope()?;
+        let lifted = self.place.control()?.unfreeze(&scope)?;
+        if lifted.is_empty() {
+            output::print_error(&format!("no freeze of {scope} was in force\n"))?;
+        }
+        for freeze in lifted {
+            output::print(&format!("{} is no longer frozen\n", freeze.scope))?;
+        }
+        Ok(output::DONE)
+    }
+}
+
+fn list(control: &Control) -> anyhow::Result<ExitCode> {
+    let freezes = control.freezes()?;
+    if freezes.is_empty() {
+        output::print_error("nothing is frozen\n")?;
+        return Ok(output::DONE);
+    }
+    let mut table = Table::new(&["WHAT", "BY", "SINCE", "REASON"]);
+    for Record { scope, by, at, reason } in freezes {
+        table.row([scope.to_string(), by, at.strftime("%Y-%m-%dT%H:%M:%SZ").to_string(), reason]);
+    }
+    output::print(&table.to_string())?;
+    Ok(output::DONE)
+}
+
+/// Who types.
+fn person() -> String {
+    let named = |name| std::env::var(name).ok().filter(|text| !text.trim().is_empty());
+    named("SUDO_USER").or_else(|| named("USER")).unwrap_or_else(|| "somebody".to_owned())
+}

@@ -1,0 +1,329 @@
+//! Whether AWS may be changed: asked before each mutating call, and by plans to decide between doing and showing.
+//!
+//! ```text
+//!  configuration: mode, observe ─┐
+//!  data directory: freezes       ├─▶ Gate ─▶ go on, or a refusal that people read
+//!                                ┘
+//! ```
+
+mod control;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde::Serialize;
+use tokio::sync::watch;
+
+use crate::api::provenance::path_of_source;
+use crate::api::{AccountId, ObjectKey, names};
+use crate::config::{Mode, Observe};
+use crate::store::mirror::{Mirror, owner_in};
+
+pub use control::{Control, ControlError, Freeze, Frozen, Scope};
+
+use control::Freezes;
+
+/// Why AWS is not changed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// The configuration says so (decisions 14).
+    #[error("only observed: {0}")]
+    Observing(String),
+    /// A person said so.
+    #[error("frozen: {0}")]
+    Frozen(String),
+}
+
+impl Refusal {
+    /// Reason of the condition.
+    pub fn reason(&self) -> &'static str {
+        match self {
+            Self::Observing(_) => "Observing",
+            Self::Frozen(_) => "Frozen",
+        }
+    }
+}
+
+/// All that keeps AWS from being changed, for those who look at the daemon.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Holds {
+    /// `mode` of the configuration.
+    pub mode: Mode,
+    /// `observe` of the configuration.
+    pub observe: Observe,
+    /// What people have frozen.
+    pub frozen: Frozen,
+}
+
+impl Holds {
+    /// Nothing is held.
+    pub fn none() -> Self {
+        Self { mode: Mode::Reconcile, observe: Observe::default(), frozen: Frozen::default() }
+    }
+
+    /// What is held, one sentence each.
+    pub fn sentences(&self) -> Vec<String> {
+        let mut told = Vec::new();
+        if self.mode == Mode::Observe {
+            told.push(
+                "Observe mode: AWS is not changed. What would be done stands with each resource.".into(),
+            );
+        }
+        let Observe { accounts, paths } = &self.observe;
+        let accounts = accounts.iter().map(|account| format!("account {account}"));
+        let observed: Vec<String> = accounts.chain(paths.iter().map(|path| format!("path {path}"))).collect();
+        if !observed.is_empty() && self.mode == Mode::Reconcile {
+            told.push(format!("Only observed, as the configuration says: {}.", observed.join(", ")));
+        }
+        if let Some(error) = &self.frozen.broken {
+            told.push(format!("Everything is frozen: {error}."));
+        }
+        told.extend(self.frozen.freezes.iter().map(|freeze| format!("Frozen: {freeze}.")));
+        told
+    }
+}
+
+/// Decides whether AWS may be changed.
+#[derive(Debug)]
+pub struct Gate {
+    mode: Mode,
+    observe: Observe,
+    mirror: Arc<Mirror>,
+    freezes: Freezes,
+    holds: watch::Sender<Holds>,
+}
+
+/// What a call is made for, as far as the gate must know it.
+#[derive(Debug, Clone, Copy)]
+pub struct Subject<'a> {
+    /// The object.
+    pub key: &'a ObjectKey,
+    /// Its annotations: where in Git it comes from, which instance it belongs to.
+    pub annotations: &'a BTreeMap<String, String>,
+    /// The account that is changed, where it is known.
+    pub account: Option<&'a AccountId>,
+}
+
+/// An object and the instances that it belongs to, up to what stands in Git.
+struct Lineage {
+    namespaces: Vec<String>,
+    source: Option<String>,
+    /// Whether every instance on the way was found.
+    whole: bool,
+}
+
+impl Gate {
+    /// A gate for one daemon. Without a data directory nothing is ever frozen.
+    pub fn new(mode: Mode, observe: Observe, mirror: Arc<Mirror>, control: Option<Control>) -> Self {
+        let freezes = Freezes::new(control);
+        let frozen = (*freezes.now()).clone();
+        let (holds, _) = watch::channel(Holds { mode, observe: observe.clone(), frozen });
+        Self { mode, observe, mirror, freezes, holds }
+    }
+
+    /// What keeps AWS from being changed, kept current.
+    pub fn holds(&self) -> watch::Receiver<Holds> {
+        self.holds.subscribe()
+    }
+
+    /// Looks at the data directory and tells those who watch. Answers whether anything has changed.
+    pub fn look(&self) -> bool {
+        let frozen = self.freezes.now();
+        self.holds.send_if_modified(|holds| {
+            let changed = holds.frozen != *frozen;
+            if changed {
+                tracing::info!(freezes = frozen.freezes.len(), "what is frozen has changed");
+                holds.frozen = (*frozen).clone();
+            }
+            changed
+        })
+    }
+
+    /// Whether AWS may be changed for an object, as far as this can be told without asking AWS.
+    ///
+    /// # Errors
+    /// Says why not, and what to do.
+    pub fn judge(&self, subject: &Subject<'_>) -> Result<(), Refusal> {
+        if self.mode == Mode::Observe {
+            return Err(Refusal::Observing("the daemon runs with `mode: observe`".into()));
+        }
+        let account = subject.account;
+        if let Some(account) = account.filter(|account| self.observe.accounts.contains(account)) {
+            return Err(Refusal::Observing(format!("`observe.accounts` lists {account}")));
+        }
+        let frozen = self.freezes.now();
+        if let Some(error) = &frozen.broken {
+            return Err(Refusal::Frozen(error.clone()));
+        }
+        if frozen.freezes.is_empty() && self.observe.paths.is_empty() {
+            return Ok(());
+        }
+        let lineage = self.lineage(subject);
+        let holds = |scope: &Scope| match scope {
+            Scope::All => true,
+            Scope::Account(frozen) => account == Some(frozen),
+            Scope::Namespace(namespace) => lineage.namespaces.contains(namespace),
+        };
+        if let Some(freeze) = frozen.freezes.iter().find(|freeze| holds(&freeze.scope)) {
+            return Err(Refusal::Frozen(freeze.to_string()));
+        }
+        self.judge_path(&lineage)
+    }
+
+    /// Whether the hub cluster may be changed: what is true of a part of the fleet only is no reason there.
+    ///
+    /// # Errors
+    /// As [`Gate::judge`].
+    pub fn judge_hub(&self) -> Result<(), Refusal> {
+        if self.mode == Mode::Observe {
+            return Err(Refusal::Observing("the daemon runs with `mode: observe`".into()));
+        }
+        let frozen = self.freezes.now();
+        let all = frozen.freezes.iter().find(|freeze| freeze.scope == Scope::All);
+        match (&frozen.broken, all) {
+            (Some(error), _) => Err(Refusal::Frozen(error.clone())),
+            (None, Some(freeze)) => Err(Refusal::Frozen(freeze.to_string())),
+            (None, None) => Ok(()),
+        }
+    }
+
+    fn judge_path(&self, lineage: &Lineage) -> Result<(), Refusal> {
+        let paths = &self.observe.paths;
+        if !paths.is_empty() && !lineage.whole {
+            let message =
+                "the instance it belongs to is not known, so neither is whether `observe.paths` covers it";
+            return Err(Refusal::Observing(message.into()));
+        }
+        let Some(source) = &lineage.source else { return Ok(()) };
+        let covers = |path: &&String| {
+            source.strip_prefix(path.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        };
+        match paths.iter().find(covers) {
+            Some(path) => Err(Refusal::Observing(format!("`observe.paths` lists {path}"))),
+            None => Ok(()),
+        }
+    }
+
+    fn lineage(&self, subject: &Subject<'_>) -> Lineage {
+        let source = |annotations: &BTreeMap<String, String>| {
+            annotations
+                .get(names::ANNOTATION_SOURCE)
+                .and_then(|source| path_of_source(source))
+                .map(str::to_owned)
+        };
+        let mut lineage = Lineage {
+            namespaces: vec![subject.key.namespace.clone()],
+            source: source(subject.annotations),
+            whole: true,
+        };
+        let (mut seen, mut owner) = (vec![subject.key.clone()], owner_in(subject.annotations));
+        while let Some(key) = owner {
+            let found = self.mirror.get(&key).filter(|_| !seen.contains(&key));
+            let Some(object) = found else {
+                lineage.whole = false;
+                break;
+            };
+            lineage.namespaces.push(key.namespace.clone());
+            lineage.source = source(&object.metadata.annotations);
+            owner = owner_in(&object.metadata.annotations);
+            seen.push(key);
+        }
+        lineage
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::Timestamp;
+    use serde_json::json;
+
+    use super::*;
+    use crate::api::Object;
+
+    const ACCOUNT: &str = "222222222222";
+
+    fn object(name: &str, namespace: &str, source: Option<&str>, owner: Option<&str>) -> Arc<Object> {
+        let mut object = Object::from_value(json!({"apiVersion": "kro.run/v1alpha1", "kind": "X",
+            "metadata": {"name": name, "namespace": namespace}}))
+        .unwrap();
+        let annotations = &mut object.metadata.annotations;
+        annotations.extend(source.map(|path| (names::ANNOTATION_SOURCE.to_owned(), format!("{path}:1:1"))));
+        annotations.extend(owner.map(|key| (names::ANNOTATION_INSTANCE.to_owned(), key.to_owned())));
+        Arc::new(object)
+    }
+
+    /// A cluster in `hub` with a network in it, whose parts are in `shop`.
+    fn mirror(with_root: bool) -> Arc<Mirror> {
+        let mirror = Mirror::default();
+        if with_root {
+            mirror.put(object("cluster", "hub", Some("clusters/dev/a.yaml"), None));
+        }
+        mirror.put(object("network", "shop", None, Some("X.kro.run/hub/cluster")));
+        Arc::new(mirror)
+    }
+
+    fn judged(gate: &Gate) -> Result<(), &'static str> {
+        let part = object("part", "shop", None, Some("X.kro.run/shop/network"));
+        let (key, account) = (part.key(), ACCOUNT.parse().unwrap());
+        let annotations = &part.metadata.annotations;
+        let subject = Subject { key: &key, annotations, account: Some(&account) };
+        gate.judge(&subject).map_err(|refusal| refusal.reason())
+    }
+
+    fn observing(accounts: &[&str], paths: &[&str], with_root: bool) -> Result<(), &'static str> {
+        let observe = Observe {
+            accounts: accounts.iter().map(|account| account.parse().unwrap()).collect(),
+            paths: paths.iter().map(|path| (*path).to_owned()).collect(),
+        };
+        judged(&Gate::new(Mode::Reconcile, observe, mirror(with_root), None))
+    }
+
+    #[test]
+    fn a_path_covers_all_that_comes_from_below_it() {
+        for path in ["clusters", "clusters/dev", "clusters/dev/a.yaml"] {
+            assert_eq!(observing(&[], &[path], true), Err("Observing"), "{path}");
+        }
+        for path in ["clusters/de", "dev", "clusters/dev/a", "clusters/prod"] {
+            assert_eq!(observing(&[], &[path], true), Ok(()), "{path}");
+        }
+        assert_eq!(observing(&[], &["clusters/prod"], false), Err("Observing"), "where from is not known");
+    }
+
+    #[test]
+    fn an_account_is_observed_alone_and_the_daemon_as_a_whole() {
+        assert_eq!(observing(&[ACCOUNT], &[], true), Err("Observing"));
+        assert_eq!(observing(&["333333333333"], &[], true), Ok(()));
+        let gate = Gate::new(Mode::Observe, Observe::default(), mirror(true), None);
+        assert_eq!(judged(&gate), Err("Observing"));
+    }
+
+    #[test]
+    fn a_freeze_holds_before_the_next_call_by_account_by_namespace_at_any_depth_and_for_all() {
+        let home = tempfile::tempdir().unwrap();
+        let control = Control::new(home.path());
+        let gate = Gate::new(Mode::Reconcile, Observe::default(), mirror(true), Some(control.clone()));
+        let namespace = |name: &str| Scope::Namespace(name.into());
+        let account = |id: &str| Scope::Account(id.parse().unwrap());
+        let cases = [
+            (Scope::All, true),
+            (account(ACCOUNT), true),
+            (account("333333333333"), false),
+            (namespace("shop"), true),
+            (namespace("hub"), true),
+            (namespace("other"), false),
+        ];
+        for (scope, holds) in cases {
+            let (by, reason) = ("ann".into(), "release".into());
+            control.freeze(Freeze { scope: scope.clone(), by, at: Timestamp::UNIX_EPOCH, reason }).unwrap();
+            assert_eq!(judged(&gate), if holds { Err("Frozen") } else { Ok(()) }, "{scope}");
+            assert!(gate.look() && !gate.look());
+            assert!(
+                gate.holds().borrow().sentences()[0].contains("by ann since 1970-01-01T00:00:00Z (release)")
+            );
+            control.unfreeze(&scope).unwrap();
+            assert_eq!(judged(&gate), Ok(()));
+            assert!(gate.look());
+        }
+    }
+}

@@ -1,0 +1,315 @@
+//! What people ask of a daemon beside Git: to freeze. It stands in a file of the data directory, so it holds
+//! before the daemon starts, while it runs, and after it has died.
+//!
+//! Whoever writes holds a lock and replaces the file whole. Whoever reads trusts nothing: a file that cannot
+//! be understood means that everything is frozen.
+
+use std::fmt;
+use std::fs::{self, File};
+use std::io::{ErrorKind, Write as _};
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use crate::api::AccountId;
+
+/// File of the freezes in the data directory.
+const FREEZES: &str = "freezes.json";
+/// Held by whoever changes a file here.
+const LOCK: &str = "control.lock";
+
+/// What a freeze is about.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Scope {
+    /// Everything.
+    All,
+    /// What lives in one account.
+    Account(AccountId),
+    /// What lives in one namespace, and what an instance there consists of.
+    Namespace(String),
+}
+
+impl fmt::Display for Scope {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::All => f.write_str("everything"),
+            Self::Account(account) => write!(f, "account {account}"),
+            Self::Namespace(namespace) => write!(f, "namespace {namespace}"),
+        }
+    }
+}
+
+impl Scope {
+    /// The argument of `fleetwright unfreeze`.
+    fn argument(&self) -> String {
+        match self {
+            Self::All => "--all".to_owned(),
+            Self::Account(account) => format!("--account {account}"),
+            Self::Namespace(namespace) => format!("--namespace {namespace}"),
+        }
+    }
+}
+
+/// That nothing is to be changed for a while.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Freeze {
+    /// What it is about.
+    pub scope: Scope,
+    /// Who asked for it.
+    pub by: String,
+    /// When, by the wall clock.
+    pub at: Timestamp,
+    /// Why; empty when nobody said.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub reason: String,
+}
+
+impl fmt::Display for Freeze {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { scope, by, at, reason } = self;
+        let at = at.strftime("%Y-%m-%dT%H:%M:%SZ");
+        let reason = if reason.is_empty() { String::new() } else { format!(" ({reason})") };
+        write!(f, "{scope} is frozen by {by} since {at}{reason}: `fleetwright unfreeze {}`", scope.argument())
+    }
+}
+
+/// The content of the file.
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Document {
+    freezes: Vec<Freeze>,
+}
+
+/// Why a wish could not be written or read.
+#[derive(Debug, thiserror::Error)]
+pub enum ControlError {
+    /// The operating system refused.
+    #[error("cannot {action} {}: {source}; check the data directory and its permissions", path.display())]
+    Io {
+        /// What was tried.
+        action: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// The cause.
+        source: std::io::Error,
+    },
+    /// The file holds something else.
+    #[error("{} cannot be understood ({message}): write it anew with `fleetwright unfreeze --all`", path.display())]
+    Corrupt {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong, without its content.
+        message: String,
+    },
+}
+
+/// The wishes in a data directory.
+#[derive(Debug, Clone)]
+pub struct Control {
+    directory: PathBuf,
+}
+
+impl Control {
+    /// Those of a data directory; it need not exist before the first write.
+    pub fn new(directory: impl Into<PathBuf>) -> Self {
+        Self { directory: directory.into() }
+    }
+
+    /// The freezes in force.
+    ///
+    /// # Errors
+    /// When they cannot be read or understood: then everything is frozen.
+    pub fn freezes(&self) -> Result<Vec<Freeze>, ControlError> {
+        let document: Option<Document> = self.read(FREEZES)?;
+        Ok(document.unwrap_or_default().freezes)
+    }
+
+    /// Adds a freeze; an earlier one of the same scope gives way.
+    ///
+    /// # Errors
+    /// When the file cannot be read, understood or written.
+    pub fn freeze(&self, freeze: Freeze) -> Result<(), ControlError> {
+        let _lock = self.lock()?;
+        let mut freezes = self.freezes()?;
+        freezes.retain(|other| other.scope != freeze.scope);
+        freezes.push(freeze);
+        self.write(FREEZES, &Document { freezes })
+    }
+
+    /// Lifts the freeze of a scope, with [`Scope::All`] every one, and answers those lifted.
+    ///
+    /// # Errors
+    /// As [`Control::freeze`]; a file that cannot be understood is replaced when all are lifted.
+    pub fn unfreeze(&self, scope: &Scope) -> Result<Vec<Freeze>, ControlError> {
+        let _lock = self.lock()?;
+        let freezes = match self.freezes() {
+            Err(ControlError::Corrupt { .. }) if *scope == Scope::All => Vec::new(),
+            freezes => freezes?,
+        };
+        let lifts = |freeze: &Freeze| *scope == Scope::All || freeze.scope == *scope;
+        let (lifted, freezes): (Vec<_>, Vec<_>) = freezes.into_iter().partition(lifts);
+        self.write(FREEZES, &Document { freezes })?;
+        Ok(lifted)
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.directory.join(name)
+    }
+
+    fn read<T: for<'de> Deserialize<'de>>(&self, name: &str) -> Result<Option<T>, ControlError> {
+        let path = self.path(name);
+        match fs::read(&path) {
+            Ok(bytes) => serde_json::from_slice(&bytes).map(Some).map_err(|error| ControlError::Corrupt {
+                message: format!("line {}, column {}", error.line(), error.column()),
+                path,
+            }),
+            Err(error) if error.kind() == ErrorKind::NotFound && self.directory.is_dir() => Ok(None),
+            Err(source) => Err(ControlError::Io { action: "read", path, source }),
+        }
+    }
+
+    fn lock(&self) -> Result<File, ControlError> {
+        let failed = |action, path: &Path| {
+            let path = path.to_owned();
+            move |source| ControlError::Io { action, path, source }
+        };
+        fs::create_dir_all(&self.directory).map_err(failed("create", &self.directory))?;
+        let path = self.path(LOCK);
+        let options = File::options().create(true).truncate(false).write(true).mode(0o600).to_owned();
+        let file = options.open(&path).map_err(failed("open", &path))?;
+        file.lock().map_err(failed("lock", &path))?;
+        Ok(file)
+    }
+
+    /// Replaces a file whole: a reader sees the old one or the new one, also after a crash.
+    fn write(&self, name: &str, document: &impl Serialize) -> Result<(), ControlError> {
+        let (path, new) = (self.path(name), self.path(&format!("{name}.new")));
+        let write = || -> std::io::Result<()> {
+            let mut options = File::options();
+            let mut file = options.create(true).truncate(true).write(true).mode(0o600).open(&new)?;
+            file.write_all(&serde_json::to_vec_pretty(document)?)?;
+            file.sync_all()?;
+            fs::rename(&new, &path)?;
+            File::open(&self.directory)?.sync_all()
+        };
+        write().map_err(|source| ControlError::Io { action: "write", path: path.clone(), source })
+    }
+}
+
+/// What is frozen now.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Frozen {
+    /// The freezes in force.
+    pub freezes: Vec<Freeze>,
+    /// Why the file cannot be trusted: then everything is frozen.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub broken: Option<String>,
+}
+
+/// Which file was read: a replaced one differs in at least one of these.
+type Stamp = (u64, i64, i64, u64);
+
+/// The freezes as the file has them at each look; read again only when the file is another one.
+#[derive(Debug)]
+pub(super) struct Freezes {
+    control: Option<Control>,
+    read: Mutex<(Option<Stamp>, Arc<Frozen>)>,
+}
+
+impl Freezes {
+    /// Without a data directory nothing is ever frozen.
+    pub(super) fn new(control: Option<Control>) -> Self {
+        Self { control, read: Mutex::default() }
+    }
+
+    /// What is frozen at this moment.
+    pub(super) fn now(&self) -> Arc<Frozen> {
+        let Some(control) = &self.control else { return Arc::default() };
+        let stamp = fs::metadata(control.path(FREEZES))
+            .ok()
+            .map(|file| (file.ino(), file.mtime(), file.mtime_nsec(), file.size()));
+        let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
+        if stamp.is_none() || read.0 != stamp {
+            let frozen = match control.freezes() {
+                Ok(freezes) => Frozen { freezes, broken: None },
+                Err(error) => Frozen { freezes: Vec::new(), broken: Some(error.to_string()) },
+            };
+            if *read.1 != frozen {
+                if let Some(error) = &frozen.broken {
+                    tracing::error!(error, "everything is frozen");
+                }
+                read.1 = Arc::new(frozen);
+            }
+            read.0 = stamp;
+        }
+        read.1.clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+
+    fn freeze(scope: Scope) -> Freeze {
+        Freeze { scope, by: "ann".into(), at: Timestamp::UNIX_EPOCH, reason: "release".into() }
+    }
+
+    fn account() -> Scope {
+        Scope::Account("222222222222".parse().unwrap())
+    }
+
+    #[test]
+    fn freezes_are_kept_for_their_owner_alone_and_lifted_one_by_one_or_all_at_once() {
+        let home = tempfile::tempdir().unwrap();
+        let control = Control::new(home.path().join("data"));
+        for scope in [Scope::All, account(), Scope::Namespace("shop".into()), account()] {
+            control.freeze(freeze(scope)).unwrap();
+        }
+        let mode = fs::metadata(control.path(FREEZES)).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+        assert_eq!(control.freezes().unwrap().len(), 3, "one per scope");
+        assert_eq!(control.unfreeze(&account()).unwrap(), [freeze(account())]);
+        assert_eq!(control.unfreeze(&account()).unwrap(), []);
+        assert_eq!(control.unfreeze(&Scope::All).unwrap().len(), 2);
+        assert_eq!(control.freezes().unwrap(), []);
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_understood_freezes_everything_until_it_is_written_anew() {
+        let home = tempfile::tempdir().unwrap();
+        let control = Control::new(home.path());
+        let freezes = Freezes::new(Some(control.clone()));
+        assert_eq!(*freezes.now(), Frozen::default());
+        for text in ["", "{", "[]", r#"{"freezes": [], "more": 1}"#, r#"{"freezes": [{"scope": "all"}]}"#] {
+            fs::write(control.path(FREEZES), text).unwrap();
+            assert!(freezes.now().broken.as_ref().unwrap().contains("unfreeze --all"), "{text}");
+            assert!(control.freeze(freeze(account())).is_err(), "nothing is lost by adding to it");
+        }
+        control.unfreeze(&Scope::All).unwrap();
+        assert_eq!(*freezes.now(), Frozen::default());
+    }
+
+    #[test]
+    fn a_freeze_is_seen_at_the_next_look_and_so_is_a_directory_that_is_gone() {
+        let home = tempfile::tempdir().unwrap();
+        let control = Control::new(home.path().join("data"));
+        control.unfreeze(&Scope::All).unwrap();
+        let freezes = Freezes::new(Some(control.clone()));
+        for _ in 0..50 {
+            assert_eq!(freezes.now().freezes, []);
+            control.freeze(freeze(account())).unwrap();
+            assert_eq!(freezes.now().freezes, [freeze(account())]);
+            control.unfreeze(&account()).unwrap();
+        }
+        fs::remove_dir_all(home.path().join("data")).unwrap();
+        assert!(freezes.now().broken.is_some());
+    }
+}

@@ -1,0 +1,169 @@
+//! What keeps a daemon from changing AWS: what is only observed, and what people have frozen.
+
+use fleetwright::api::find_condition;
+use fleetwright::config::Observe;
+use fleetwright::controllers::gate::{Control, Freeze, Scope};
+use fleetwright::daemon::Handle;
+use jiff::Timestamp;
+
+use crate::support::{World, is_ready};
+
+const ONE: &str = "222222222222";
+const TWO: &str = "333333333333";
+
+/// A namespace whose objects live in an account.
+fn account(name: &str, account: &str) -> String {
+    format!(
+        "apiVersion: v1
+kind: Namespace
+metadata:
+  name: {name}
+  annotations:
+    services.k8s.aws/default-region: us-west-2
+---
+apiVersion: services.k8s.aws/v1alpha1
+kind: IAMRoleSelector
+metadata:
+  name: {name}
+spec:
+  arn: arn:aws:iam::{account}:role/fleet
+  namespaceSelector:
+    names: [{name}]
+"
+    )
+}
+
+fn vpc(namespace: &str, name: &str, cidr: &str) -> String {
+    format!(
+        "apiVersion: ec2.services.k8s.aws/v1alpha1
+kind: VPC
+metadata:
+  name: {name}
+  namespace: {namespace}
+spec:
+  cidrBlocks: [{cidr}]
+"
+    )
+}
+
+fn key(namespace: &str, name: &str) -> String {
+    format!("VPC.ec2.services.k8s.aws/{namespace}/{name}")
+}
+
+/// Two accounts with a VPC each, and one more VPC in the first.
+async fn world() -> World {
+    let mut world = World::new();
+    for (name, id) in [("one", ONE), ("two", TWO)] {
+        world.role(id, "fleet").await;
+        world.write(&format!("accounts/{name}.yaml"), account(name, id));
+    }
+    world.write("prod/one.yaml", vpc("one", "net", "10.0.0.0/16"));
+    world.write("dev/one.yaml", vpc("one", "trial", "10.1.0.0/16"));
+    world.write("prod/two.yaml", vpc("two", "net", "10.2.0.0/16"));
+    world.commit("networks");
+    world
+}
+
+/// Reason and message of an object's Ready condition.
+fn ready(handle: &Handle, key: &str) -> (String, String) {
+    let object = handle.mirror.get(&key.parse().unwrap());
+    let ready = object.and_then(|object| find_condition(object.status(), "Ready"));
+    ready
+        .map(|ready| (ready.reason.unwrap_or_default(), ready.message.unwrap_or_default()))
+        .unwrap_or_default()
+}
+
+fn has_plan(handle: &Handle, key: &str, reason: &str) -> bool {
+    let (found, message) = ready(handle, key);
+    found == reason && message.contains("would do: CreateVpc")
+}
+
+/// Names of the VPCs of an account.
+async fn vpcs(world: &World, account: &str) -> usize {
+    let ec2 = aws_sdk_ec2::Client::new(&world.sdk(account, "us-west-2"));
+    let filter = aws_sdk_ec2::types::Filter::builder().name("is-default").values("false").build();
+    ec2.describe_vpcs().filters(filter).send().await.unwrap().vpcs().len()
+}
+
+/// Calls that change an account, other than the test's own roles.
+fn changes(world: &World, account: &str) -> Vec<String> {
+    let calls = world.simulator.calls();
+    let of_account = calls.iter().filter(|call| call.mutating && call.account.as_str() == account);
+    let names = of_account.map(|call| call.operation.clone());
+    names.filter(|name| !matches!(name.as_str(), "CreateRole" | "AttachRolePolicy")).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_observed_account_is_not_changed_while_another_is() {
+    let mut world = world().await;
+    world.settings.observe = Observe { accounts: vec![ONE.parse().unwrap()], paths: Vec::new() };
+    world.start();
+    world
+        .until("one account is made and the other is planned", |handle| {
+            is_ready(handle, &key("two", "net"))
+                && has_plan(handle, &key("one", "net"), "Observing")
+                && has_plan(handle, &key("one", "trial"), "Observing")
+        })
+        .await;
+    assert!(ready(&world.handle(), &key("one", "net")).1.contains("`observe.accounts` lists 222222222222"));
+    assert_eq!(changes(&world, ONE), [""; 0]);
+    assert_eq!((vpcs(&world, ONE).await, vpcs(&world, TWO).await), (0, 1));
+    world.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_observed_path_is_not_changed_while_the_rest_is() {
+    let mut world = world().await;
+    world.settings.observe = Observe { accounts: Vec::new(), paths: vec!["dev".into()] };
+    world.start();
+    world
+        .until("what is not observed is made and the rest is planned", |handle| {
+            is_ready(handle, &key("one", "net"))
+                && is_ready(handle, &key("two", "net"))
+                && has_plan(handle, &key("one", "trial"), "Observing")
+        })
+        .await;
+    assert!(ready(&world.handle(), &key("one", "trial")).1.contains("`observe.paths` lists dev"));
+    assert_eq!(vpcs(&world, ONE).await, 1);
+    world.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_freeze_holds_from_before_the_start_through_a_restart_until_it_is_lifted() {
+    let home = tempfile::tempdir().unwrap();
+    let control = Control::new(home.path());
+    let freeze = |scope: Scope| {
+        let (by, reason) = ("ann".to_owned(), "release".to_owned());
+        control.freeze(Freeze { scope, by, at: Timestamp::UNIX_EPOCH, reason }).unwrap();
+    };
+    let mut world = world().await;
+    world.control = Some(control.clone());
+    let (one, two) = (Scope::Account(ONE.parse().unwrap()), Scope::Namespace("two".into()));
+    freeze(one.clone());
+    freeze(two.clone());
+    for _ in 0..2 {
+        world.start();
+        world
+            .until("nothing is made", |handle| {
+                ["one", "two"].iter().all(|name| has_plan(handle, &key(name, "net"), "Frozen"))
+            })
+            .await;
+        let (_, message) = ready(&world.handle(), &key("two", "net"));
+        assert!(
+            message.contains("namespace two is frozen by ann since 1970-01-01T00:00:00Z (release)"),
+            "{message}"
+        );
+        assert_eq!(world.handle().holds.borrow().frozen.freezes.len(), 2);
+        assert_eq!((changes(&world, ONE), changes(&world, TWO)), (Vec::new(), Vec::new()));
+        world.stop().await;
+    }
+    world.start();
+    control.unfreeze(&two).unwrap();
+    // Without a commit or a restart.
+    world.until("what is no longer frozen is made", |handle| is_ready(handle, &key("two", "net"))).await;
+    assert_eq!(changes(&world, ONE), [""; 0]);
+    control.unfreeze(&one).unwrap();
+    world.until("the rest is made", |handle| is_ready(handle, &key("one", "net"))).await;
+    assert!(!ready(&world.handle(), &key("one", "net")).1.contains("frozen"));
+    world.stop().await;
+}

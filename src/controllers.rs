@@ -17,6 +17,7 @@ pub mod executor;
 pub mod gate;
 pub mod graphs;
 pub mod instance;
+pub mod losses;
 mod ownership;
 pub mod queue;
 mod references;

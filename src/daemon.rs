@@ -28,6 +28,7 @@ use crate::controllers::definition::DefinitionController;
 use crate::controllers::gate::{Control, Gate, Holds};
 use crate::controllers::graphs::Graphs;
 use crate::controllers::instance::InstanceController;
+use crate::controllers::losses::Losses;
 use crate::controllers::queue::Queue;
 use crate::controllers::resource::{ResourceController, Settings};
 use crate::controllers::router::{ALL_DEFINITIONS, Queues, Router};
@@ -172,6 +173,7 @@ impl Daemon {
             parts.use_own_role_in.iter().cloned().collect(),
             parts.default_region.clone(),
         ));
+        let thresholds = parts.sync.thresholds;
         let syncer =
             Arc::new(Syncer::new(store.clone(), mirror.clone(), source.clone(), clock.clone(), parts.sync));
         let poller =
@@ -215,11 +217,15 @@ impl Daemon {
                 }
             })
         });
+        let losses = Arc::new(Losses::default());
+        spawn.endless("losses", judge_again(losses.clone(), queues.clone(), stop.clone()));
         spawn.endless("instances", {
             let controller = Arc::new(InstanceController::new(
                 store.clone(),
                 mirror.clone(),
                 graphs.clone(),
+                losses,
+                thresholds,
                 clock.clone(),
                 settings.clone(),
             ));
@@ -403,6 +409,18 @@ async fn take(syncer: &Arc<Syncer>, revision: Arc<Revision>) -> Taken {
             ));
             Taken::Refused
         }
+    }
+}
+
+/// What some instance would lose is judged with what others would: when one changes, all look again.
+async fn judge_again(losses: Arc<Losses>, queues: Queues, stop: CancellationToken) {
+    loop {
+        tokio::select! {
+            biased;
+            () = stop.cancelled() => return,
+            () = losses.changed() => {}
+        }
+        losses.waiting().into_iter().for_each(|instance| queues.instances.add(instance));
     }
 }
 

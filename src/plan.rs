@@ -1,6 +1,7 @@
 //! What would be done, as data: steps, and the guard over removals.
 
 pub mod guard;
+pub mod losses;
 mod step;
 
 pub use step::{Argument, MissingOutput, Operation, Step};

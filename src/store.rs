@@ -2,6 +2,7 @@
 //!
 //! The trait is the contract of decisions 6. One behaviour suite runs against every implementation.
 
+pub mod approvals;
 pub mod mirror;
 
 use std::sync::Arc;

@@ -1,6 +1,16 @@
 //! Where an object comes from: which file, which commit.
 
-use super::{GroupVersionKind, Object, names};
+use super::{GroupVersionKind, Object, ObjectKey, names};
+
+/// Kind of the object in which the store remembers the revision in force. Its generation counts revisions.
+pub const REVISION_KIND: &str = "Revision";
+/// Its name: there is one.
+pub const REVISION_NAME: &str = "current";
+
+/// Key of the object in which the store remembers the revision in force.
+pub fn revision_key() -> ObjectKey {
+    ObjectKey::new(names::FLEETWRIGHT_GROUP, REVISION_KIND, "", REVISION_NAME)
+}
 
 /// The file of the fleet repository that an object was written in.
 pub fn source_path(object: &Object) -> Option<&str> {

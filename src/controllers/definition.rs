@@ -4,17 +4,18 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::{Map, Value, json};
 
 use crate::api::definition::DEFINITION_KIND;
-use crate::api::{Condition, GroupKind, Object, condition_types as types, names, set_condition};
+use crate::api::{Condition, GroupKind, Object, condition_types as types, names, provenance, set_condition};
 use crate::clock::Clock;
 use crate::graph::{self, Catalogue, Graph, Problem};
 use crate::store::mirror::Mirror;
 use crate::store::{ObjectStore, StoreError};
 
-use super::graphs::Graphs;
+use super::graphs::{Graphs, Published};
 use super::queue::Next;
 
 /// The controller of all definitions.
@@ -23,12 +24,14 @@ pub struct DefinitionController {
     mirror: Arc<Mirror>,
     graphs: Arc<Graphs>,
     clock: Clock,
+    /// Whether every definition carries the last verdict on it.
+    reported: AtomicBool,
 }
 
 impl DefinitionController {
     /// Puts the controller together.
     pub fn new(store: Arc<dyn ObjectStore>, mirror: Arc<Mirror>, graphs: Arc<Graphs>, clock: Clock) -> Self {
-        Self { store, mirror, graphs, clock }
+        Self { store, mirror, graphs, clock, reported: AtomicBool::new(false) }
     }
 
     /// The kind of definitions.
@@ -38,10 +41,24 @@ impl DefinitionController {
 
     /// Compiles every definition of the store. A definition that is wrong keeps the graph it had.
     pub async fn compile_all(&self) -> Next {
+        // Before the definitions: they are then those of this revision or newer.
+        let epoch =
+            self.mirror.get(&provenance::revision_key()).map_or(0, |record| record.metadata.generation);
         let definitions = self.mirror.of_kind(&Self::kind());
+        let versions = definitions.iter().map(|definition| {
+            let metadata = &definition.metadata;
+            (metadata.name.clone(), format!("{} {}", metadata.uid, metadata.generation))
+        });
+        let versions: BTreeMap<String, String> = versions.collect();
+        let published = self.graphs.published();
+        if self.reported.load(Ordering::Acquire) && *published.versions == versions {
+            self.graphs.publish(Published { epoch: Some(epoch), ..published });
+            return Next::Settled;
+        }
+        self.reported.store(false, Ordering::Release);
         let outcomes =
             graph::compile_all(definitions.iter().map(AsRef::as_ref), Catalogue::builtin()).outcomes;
-        let before = self.graphs.all();
+        let before = published.by_kind;
         let mut graphs: BTreeMap<GroupKind, Arc<Graph>> = BTreeMap::new();
         let mut verdicts = Vec::new();
         for (name, outcome) in outcomes {
@@ -60,7 +77,8 @@ impl DefinitionController {
                 }
             }
         }
-        self.graphs.publish(graphs);
+        let (by_kind, versions) = (Arc::new(graphs), Arc::new(versions));
+        self.graphs.publish(Published { epoch: Some(epoch), by_kind, versions });
         for (name, verdict) in verdicts {
             let Some(definition) = definitions.iter().find(|definition| definition.metadata.name == name)
             else {
@@ -71,6 +89,7 @@ impl DefinitionController {
                 return Next::Backoff;
             }
         }
+        self.reported.store(true, Ordering::Release);
         Next::Settled
     }
 

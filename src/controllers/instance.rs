@@ -1,37 +1,49 @@
 //! Reconciles instances: graph and live children in, desired children and status out.
 
+mod dependents;
+mod loss;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use crate::api::{
     Condition, ConditionStatus, GroupKind, Object, ObjectKey, condition_types as types, find_condition,
     names,
-    provenance::{implicit_namespace, keep_revision},
+    provenance::{self, implicit_namespace, keep_revision},
     set_condition,
 };
 use crate::clock::Clock;
 use crate::graph::{
-    ANNOTATION_APPLY_ORDER, Evaluation, Graph, InstanceState, InstanceStatus, Lookup, NodeState,
+    ANNOTATION_APPLY_ORDER, Evaluation, Graph, InstanceState, InstanceStatus, Lookup, NodeState, Problem,
     instance_status,
 };
-use crate::plan::guard;
+use crate::plan::guard::{Held, Thresholds};
+use crate::plan::losses::Verdict;
 use crate::store::mirror::{Mirror, owner_of};
 use crate::store::{ObjectStore, Selector, StoreError, Write};
 
+use self::loss::{Losing, Memory};
 use super::graphs::Graphs;
+use super::losses::Losses;
 use super::queue::Next;
 use super::resource::Settings;
 
 /// Condition that names removals which wait for an approval.
 pub const PRUNE_HELD: &str = "PruneHeld";
 
+/// Until a loss is judged once more, while some instances were not looked at in the revision in force.
+const JUDGE_AGAIN: Duration = Duration::from_secs(1);
+
 /// The controller of all kinds that definitions create.
 pub struct InstanceController {
     store: Arc<dyn ObjectStore>,
     mirror: Arc<Mirror>,
     graphs: Arc<Graphs>,
+    losses: Arc<Losses>,
+    thresholds: Thresholds,
     clock: Clock,
     settings: Settings,
 }
@@ -65,19 +77,19 @@ impl InstanceController {
         store: Arc<dyn ObjectStore>,
         mirror: Arc<Mirror>,
         graphs: Arc<Graphs>,
+        losses: Arc<Losses>,
+        thresholds: Thresholds,
         clock: Clock,
         settings: Settings,
     ) -> Self {
-        Self { store, mirror, graphs, clock, settings }
+        Self { store, mirror, graphs, losses, thresholds, clock, settings }
     }
 
     /// Brings one instance a step nearer to what is wanted.
     pub async fn reconcile(&self, key: ObjectKey) -> Next {
         match self.pass(&key).await {
             Ok(next) => next,
-            Err(StoreError::Conflict { .. } | StoreError::NotFound { .. }) => {
-                Next::After(std::time::Duration::ZERO)
-            }
+            Err(StoreError::Conflict { .. } | StoreError::NotFound { .. }) => Next::After(Duration::ZERO),
             Err(error) => {
                 tracing::error!(object = %key, %error, "the store failed");
                 Next::Backoff
@@ -86,23 +98,38 @@ impl InstanceController {
     }
 
     async fn pass(&self, key: &ObjectKey) -> Result<Next, StoreError> {
-        let Some(instance) = self.store.get(key).await? else { return Ok(Next::Settled) };
+        // Before the instance, which is then of their revision or a newer one.
+        let graphs = self.graphs.published();
+        let Some(instance) = self.store.get(key).await? else {
+            self.losses.forget(key);
+            return Ok(Next::Settled);
+        };
         if instance.is_terminating() {
+            self.losses.forget(key);
             return self.delete(&instance).await;
         }
-        let Some(graph) = self.graphs.get(&key.group_kind()) else {
+        let Some(graph) = graphs.by_kind.get(&key.group_kind()).cloned() else {
             let ours = instance.metadata.finalizers.iter().any(|name| name == names::FINALIZER_INSTANCE);
-            if ours && self.graphs.are_published() {
+            if ours && graphs.epoch.is_some() {
                 let message = format!("no definition creates {}", key.group_kind());
                 self.write(&instance, &InstanceStatus::unresolved(&message, instance.metadata.generation))
                     .await?;
             }
             return Ok(Next::Settled);
         };
+        let record = self.store.get(&provenance::revision_key()).await?;
+        let in_force = record.map_or(0, |record| record.metadata.generation);
+        let mut memory = Memory::of(&instance);
+        // Else a newer revision is about to be looked at: what this pass finds says nothing about it.
+        let epoch = (graphs.epoch == Some(in_force)).then_some(in_force);
+        if let Some(epoch) = epoch {
+            memory.see(&instance, graphs.version_of(&graph), epoch);
+        }
         let suspended = instance.annotation(names::ANNOTATION_RECONCILE).is_some_and(|value| {
             value.eq_ignore_ascii_case("suspended") || value.eq_ignore_ascii_case("disabled")
         });
         if suspended {
+            self.note(&instance, &mut memory, epoch, &Losing::default());
             let state = InstanceState::InProgress;
             self.write(&instance, &InstanceStatus::suspended(state, instance.metadata.generation)).await?;
             return Ok(Next::Settled);
@@ -115,17 +142,21 @@ impl InstanceController {
             .filter(|problem| problem.is_error())
             .map(|problem| format!("{}: {}", problem.pointer, problem.message))
             .collect();
-        let mut held = None;
-        if failures.is_empty() {
-            let desired = self.children(&instance, &evaluation, &mut failures);
-            let keys: BTreeSet<ObjectKey> = desired.iter().map(Object::key).collect();
-            self.apply(desired).await?;
-            if evaluation.may_prune && failures.is_empty() {
-                held = self.prune(&instance, &keys).await?;
-            }
+        let desired = if failures.is_empty() {
+            self.children(&instance, &evaluation, &mut failures)
+        } else {
+            Vec::new()
+        };
+        let mut outcome = Outcome::default();
+        if problems.iter().any(Problem::is_error) {
+            self.note(&instance, &mut memory, epoch, &Losing::default());
+        } else {
+            let may_prune = evaluation.may_prune && failures.is_empty();
+            let losing = self.losing(&instance, &graph, &evaluation, &desired);
+            outcome = self.carry_out(&instance, &mut memory, epoch, desired, &losing, may_prune).await?;
         }
-        self.report(&instance, &graph, &evaluation, &failures, held.as_ref()).await?;
-        Ok(Next::Settled)
+        self.report(&instance, &graph, &evaluation, &failures, &memory, &outcome).await?;
+        Ok(outcome.next)
     }
 
     /// The children that the graph wants now, with the marks by which they are found again.
@@ -160,7 +191,8 @@ impl InstanceController {
         children
     }
 
-    async fn apply(&self, children: Vec<Object>) -> Result<(), StoreError> {
+    /// Applies children and deletes others, all or nothing.
+    async fn apply(&self, children: Vec<Object>, going: &[Arc<Object>]) -> Result<(), StoreError> {
         let namespaces: BTreeSet<String> = children
             .iter()
             .map(|child| child.metadata.namespace.clone())
@@ -176,44 +208,12 @@ impl InstanceController {
         let children =
             children.into_iter().map(|object| Write::Apply { owner: names::OWNER_GRAPH.into(), object });
         writes.extend(children);
-        self.store.transaction(writes).await?;
+        let uid = |child: &Object| Some(child.metadata.uid.clone());
+        writes.extend(going.iter().map(|child| Write::Delete { key: child.key(), uid: uid(child) }));
+        if !writes.is_empty() {
+            self.store.transaction(writes).await?;
+        }
         Ok(())
-    }
-
-    /// Deletes children that the graph no longer wants. What would take a protected AWS object with it
-    /// is held until it is approved in Git (decisions 10).
-    async fn prune(
-        &self,
-        instance: &Object,
-        wanted: &BTreeSet<ObjectKey>,
-    ) -> Result<Option<guard::Held>, StoreError> {
-        // The mirror may lag: what it does not show yet, its event brings back here.
-        let unwanted: Vec<Arc<Object>> = self
-            .mirror
-            .children(&instance.key())
-            .into_iter()
-            .filter(|child| !wanted.contains(&child.key()))
-            .collect();
-        let removals = unwanted
-            .iter()
-            .filter(|child| !child.is_terminating())
-            .map(|child| guard::Removal {
-                uid: child.metadata.uid.clone(),
-                object: child.key(),
-                protected: self.mirror.protected_below(&child.key(), self.settings.protection),
-            })
-            .collect();
-        // One instance's prune is judged by what it takes with it, not by its share of the fleet.
-        let by_effect = guard::Thresholds { max_removals: usize::MAX, max_percent: 100 };
-        let judgement = guard::judge(removals, usize::MAX, by_effect, &self.mirror.approvals());
-        for key in &judgement.allowed {
-            tracing::info!(object = %key, instance = %instance.key(), "no longer wanted by its graph");
-            self.store.delete(key, None).await?;
-        }
-        if let Some(held) = &judgement.held {
-            tracing::warn!(instance = %instance.key(), digest = %held.digest, reason = %held.reason, "removals are held");
-        }
-        Ok(judgement.held)
     }
 
     /// Deletes the children, highest apply order first, each wave gone before the next (kro.md 5.5).
@@ -261,7 +261,8 @@ impl InstanceController {
         graph: &Graph,
         evaluation: &Evaluation,
         failures: &[String],
-        held: Option<&guard::Held>,
+        memory: &Memory,
+        outcome: &Outcome,
     ) -> Result<(), StoreError> {
         let mut status = instance.status().as_object().cloned().unwrap_or_default();
         status.extend(evaluation.status.clone());
@@ -277,21 +278,13 @@ impl InstanceController {
             }
         }
         conditions.push(self.health(&instance.key()));
-        conditions.push(match held {
-            Some(held) => Condition::new(
-                PRUNE_HELD,
-                true,
-                "ApprovalNeeded",
-                format!("{}; to approve, commit:\n{}", held.reason, held.approval()),
-            ),
-            None => Condition::new(PRUNE_HELD, false, "NothingHeld", ""),
-        });
+        conditions.push(outcome.condition());
         let state = if failures.is_empty() { evaluation.state } else { InstanceState::Error };
         status.insert("state".into(), json!(state.as_str()));
         for condition in conditions {
             set_condition(&mut status, condition.at_generation(generation), now);
         }
-        status.insert("fleetwright".into(), json!({"nodes": nodes(graph, evaluation)}));
+        status.insert("fleetwright".into(), memory.to_value(nodes(graph, evaluation)));
         self.store.update_status(&instance.key(), None, Value::Object(status)).await?;
         Ok(())
     }
@@ -315,6 +308,39 @@ impl InstanceController {
             }
         }
         Condition::new(types::HEALTHY, true, "Healthy", "")
+    }
+}
+
+/// What became of the children that a pass wants and no longer wants.
+struct Outcome {
+    /// What waits for an approval, which may be more than this instance's part.
+    held: Option<Held>,
+    /// This instance's part of it.
+    going: Vec<ObjectKey>,
+    /// Children that are left as they are because they live by what is held.
+    waiting: Vec<ObjectKey>,
+    next: Next,
+}
+
+impl Default for Outcome {
+    fn default() -> Self {
+        Self { held: None, going: Vec::new(), waiting: Vec::new(), next: Next::Settled }
+    }
+}
+
+impl Outcome {
+    fn condition(&self) -> Condition {
+        let Some(held) = &self.held else { return Condition::new(PRUNE_HELD, false, "NothingHeld", "") };
+        let names = |keys: &[ObjectKey]| keys.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+        let mut message = format!("{}; here {}", held.reason, names(&self.going));
+        if !self.waiting.is_empty() {
+            message.push_str(&format!(
+                "; left as they are until then: {}, which depend on it",
+                names(&self.waiting)
+            ));
+        }
+        message.push_str(&format!("; to approve, commit:\n{}", held.approval()));
+        Condition::new(PRUNE_HELD, true, "ApprovalNeeded", message)
     }
 }
 

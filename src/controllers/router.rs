@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
-use crate::api::{GroupKind, Object, ObjectKey, condition_types, find_condition, iam_role_selector, names};
+use crate::api::{
+    GroupKind, Object, ObjectKey, condition_types, find_condition, iam_role_selector, names, provenance,
+};
 use crate::store::mirror::{Mirror, owner_of};
 use crate::store::{Event, ObjectStore, Selector, StoreError};
 
@@ -138,7 +140,8 @@ impl Router {
     /// Objects that decide over others: selectors, namespaces, definitions, approvals, external references.
     fn enqueue_concerned(&self, object: &Object) {
         let kind = object.gvk().group_kind();
-        if kind == DefinitionController::kind() {
+        if kind == DefinitionController::kind() || object.key() == provenance::revision_key() {
+            // Instances follow, with graphs that are known to be of this revision.
             self.queues.definitions.add(ALL_DEFINITIONS);
         } else if kind == GroupKind::new(names::ACK_GROUP, iam_role_selector::KIND)
             || kind == GroupKind::new("", "Namespace")

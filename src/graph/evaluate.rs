@@ -413,11 +413,8 @@ impl<'a> Pass<'a> {
     fn finish(mut self) -> Evaluation {
         self.take_back();
         let (status, status_problem) = self.status();
-        let undecided = |result: &NodeResult| {
-            matches!(result.state, NodeState::Pending | NodeState::WaitingForDependency | NodeState::Failed)
-        };
         let settled = |result: &NodeResult| matches!(result.state, NodeState::Ready | NodeState::Excluded);
-        let may_prune = !self.results.iter().any(undecided);
+        let may_prune = !self.results.iter().any(|result| result.state.is_undecided());
         let failed = self.results.iter().find(|result| result.state == NodeState::Failed);
         let first = failed.or_else(|| self.results.iter().find(|result| !settled(result)));
         let mut message =

@@ -2,7 +2,9 @@
 
 use serde_json::{Map, Value};
 
-use crate::api::{Object, ObjectKey};
+use super::Graph;
+use super::children::label_value;
+use crate::api::{Object, ObjectKey, names};
 
 /// What a pass found out.
 #[derive(Debug, Clone, PartialEq)]
@@ -75,5 +77,24 @@ impl InstanceState {
             Self::Error => "ERROR",
             Self::Deleting => "DELETING",
         }
+    }
+}
+
+impl NodeState {
+    /// Whether the objects of the node cannot be told yet.
+    pub fn is_undecided(self) -> bool {
+        matches!(self, Self::Pending | Self::WaitingForDependency | Self::Failed)
+    }
+}
+
+impl Graph {
+    /// Whether a live child that no node makes in a pass stays without one: its own node is decided, and none
+    /// that is not could make it.
+    pub fn has_given_up(&self, evaluation: &Evaluation, child: &Object) -> bool {
+        let kind = child.gvk().group_kind();
+        !evaluation.nodes.iter().filter(|node| node.state.is_undecided()).any(|node| {
+            let same_node = child.label(names::LABEL_NODE_ID) == Some(label_value(&node.id).as_str());
+            same_node || self.node(&node.id).is_some_and(|node| node.gvk.group_kind() == kind)
+        })
     }
 }

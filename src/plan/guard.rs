@@ -23,6 +23,15 @@ impl Default for Thresholds {
     }
 }
 
+impl Thresholds {
+    /// Whether so many of all root objects are too many for one change. One is never many.
+    pub fn are_exceeded(self, count: usize, roots: usize) -> bool {
+        let all = count >= roots;
+        let share = count.saturating_mul(100) > roots.saturating_mul(self.max_percent);
+        count > 1 && (all || count > self.max_removals || share)
+    }
+}
+
 /// Which AWS objects are never deleted or made anew without an approval in Git: losing one loses data, or an
 /// identity that others hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -103,9 +112,7 @@ pub fn judge(
 ) -> Judgement {
     let count = removals.len();
     let everything = count > 0 && count == roots;
-    let many = count > 1
-        && (count > thresholds.max_removals
-            || count.saturating_mul(100) > roots.saturating_mul(thresholds.max_percent));
+    let many = thresholds.are_exceeded(count, roots);
     let (held, free): (Vec<_>, Vec<_>) =
         removals.into_iter().partition(|removal| everything || many || !removal.protected.is_empty());
     let mut allowed: Vec<ObjectKey> = free.into_iter().map(|removal| removal.object).collect();

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, PoisonError, RwLock};
 
-use crate::api::approval::{self, ApprovalSpec};
+use super::approvals;
 use crate::api::{GroupKind, Object, ObjectKey, names};
 use crate::plan::guard::Protection;
 
@@ -109,10 +109,7 @@ impl Mirror {
 
     /// The digests that Git approves now.
     pub fn approvals(&self) -> BTreeSet<String> {
-        self.of_kind(&GroupKind::new(names::FLEETWRIGHT_GROUP, approval::KIND))
-            .iter()
-            .filter_map(|object| Some(ApprovalSpec::of(object).ok()?.digest))
-            .collect()
+        approvals::digests(&self.of_kind(&approvals::kind()))
     }
 
     /// Every object, ordered by key.

@@ -7,7 +7,7 @@ use serde_json::json;
 use tokio::sync::{Mutex, Notify, watch};
 
 use crate::api::definition::DEFINITION_KIND;
-use crate::api::provenance::{implicit_namespace, keep_revision, source_path};
+use crate::api::provenance::{REVISION_KIND, REVISION_NAME, implicit_namespace, keep_revision, source_path};
 use crate::api::{CommitId, GroupKind, GroupVersionKind, Object, ObjectKey, names};
 use crate::clock::Clock;
 use crate::diagnostic::{Diagnostic, Location, Severity};
@@ -19,10 +19,8 @@ use crate::store::mirror::{Mirror, owner_of};
 use crate::store::{ObjectStore, Selector, StoreError, Write};
 
 use super::last_good::{Role, authored, dying, gone, moved, role};
-use super::state::{HeldRemoval, REVISION_KIND, RevisionRecord, SyncState};
+use super::state::{HeldRemoval, RevisionRecord, SyncState};
 
-/// Its name: there is one.
-const REVISION_NAME: &str = "current";
 /// How far back the history of a path is walked for a version that loads (decisions 9).
 const HISTORY_LIMIT: usize = 500;
 

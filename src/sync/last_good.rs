@@ -4,7 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::api::definition::DEFINITION_KIND;
-use crate::api::{GroupKind, Object, ObjectKey, iam_role_selector, names, provenance::source_path};
+use crate::api::{
+    GroupKind, Object, ObjectKey, iam_role_selector, names,
+    provenance::{REVISION_KIND, source_path},
+};
 use crate::fleet::{FileContent, Tree};
 use crate::store::mirror::owner_of;
 
@@ -20,7 +23,7 @@ pub(super) fn authored(objects: &[Arc<Object>]) -> BTreeMap<ObjectKey, Arc<Objec
 
 /// This program's own bookkeeping in the store.
 fn is_record(object: &Object) -> bool {
-    object.kind == super::state::REVISION_KIND && object.gvk().group == names::FLEETWRIGHT_GROUP
+    object.kind == REVISION_KIND && object.gvk().group == names::FLEETWRIGHT_GROUP
 }
 
 /// The objects that are gone from Git: authored before, not stated now, and not merely unreadable now.

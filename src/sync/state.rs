@@ -8,9 +8,6 @@ use serde::{Deserialize, Serialize};
 use crate::diagnostic::Diagnostic;
 use crate::plan::guard::Held;
 
-/// Kind of the object in which the store remembers the revision in force.
-pub(super) const REVISION_KIND: &str = "Revision";
-
 /// A revision of the fleet repository.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

@@ -12,6 +12,7 @@ mod end_to_end;
 mod example;
 mod fleet_corpus;
 mod gate;
+mod guard;
 mod hostile;
 mod managers_ec2;
 mod managers_eks;

@@ -1,0 +1,246 @@
+//! What an instance would lose by a pass, and whether it may.
+//!
+//! What goes is judged before it goes, over the whole fleet and by its effect on AWS (decisions 10). The set
+//! of one pass goes or stays as a whole, and what lives by it stays as it is for as long.
+
+use serde::{Deserialize, Serialize};
+
+use super::dependents::Anchors;
+use super::*;
+use crate::api::ack;
+use crate::controllers::losses::Evaluated;
+use crate::plan::guard::digest_of;
+use crate::plan::losses::{self, Child, Epoch, Gone, Loss};
+use crate::store::approvals;
+
+/// What an instance remembers of its passes: members of `status.fleetwright`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct Memory {
+    /// The content that was last looked at.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    inputs: Option<Inputs>,
+    /// The loss that waits.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    loss: Option<Appeared>,
+    /// The loss that was last let go.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    gone: Option<Gone>,
+    /// What an approval must name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    held: Option<HeldDigest>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Inputs {
+    generation: i64,
+    definition: String,
+    /// The revision in which they changed.
+    epoch: Epoch,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Appeared {
+    set: String,
+    epoch: Epoch,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct HeldDigest {
+    digest: String,
+}
+
+impl Memory {
+    pub(super) fn of(instance: &Object) -> Self {
+        let own = instance.status().get("fleetwright").cloned().unwrap_or_default();
+        serde_json::from_value(own).unwrap_or_default()
+    }
+
+    /// Takes note of the content that a pass looks at.
+    pub(super) fn see(&mut self, instance: &Object, definition: String, epoch: Epoch) {
+        let generation = instance.metadata.generation;
+        let same = |inputs: &Inputs| inputs.generation == generation && inputs.definition == definition;
+        if !self.inputs.as_ref().is_some_and(same) {
+            self.inputs = Some(Inputs { generation, definition, epoch });
+        }
+    }
+
+    /// The value of `status.fleetwright`.
+    pub(super) fn to_value(&self, nodes: Value) -> Value {
+        // Numbers, texts and lists only: serialisation cannot fail.
+        let mut own = serde_json::to_value(self).unwrap_or_default();
+        own["nodes"] = nodes;
+        own
+    }
+}
+
+/// The children that a pass no longer wants.
+#[derive(Default)]
+pub(super) struct Losing {
+    children: Vec<Arc<Object>>,
+    /// How a judge sees them; empty when AWS would lose nothing.
+    judged: BTreeMap<ObjectKey, Child>,
+}
+
+impl InstanceController {
+    /// The live children that the graph no longer wants.
+    pub(super) fn losing(
+        &self,
+        instance: &Object,
+        graph: &Graph,
+        evaluation: &Evaluation,
+        desired: &[Object],
+    ) -> Losing {
+        let wanted: BTreeSet<ObjectKey> = desired.iter().map(Object::key).collect();
+        // The mirror may lag: what it does not show yet, its event brings back here.
+        let mut children = self.mirror.children(&instance.key());
+        children.retain(|child| {
+            !child.is_terminating() && !wanted.contains(&child.key()) && graph.has_given_up(evaluation, child)
+        });
+        let is_aws = |key: &ObjectKey| ack::find(&key.group_kind()).is_some();
+        let in_aws = children.iter().any(|child| {
+            let below = self.mirror.descendants(&child.key());
+            is_aws(&child.key()) || below.iter().any(|below| is_aws(&below.key()))
+        });
+        let judged = children.iter().filter(|_| in_aws).map(|child| {
+            let protected = self.mirror.protected_below(&child.key(), self.settings.protection);
+            (child.key(), Child { uid: child.metadata.uid.clone(), protected })
+        });
+        Losing { judged: judged.collect(), children }
+    }
+
+    /// Applies what is wanted, and lets go of what is not if it may go. What would let go of something that
+    /// may not stays as it is.
+    pub(super) async fn carry_out(
+        &self,
+        instance: &Object,
+        memory: &mut Memory,
+        epoch: Option<Epoch>,
+        desired: Vec<Object>,
+        losing: &Losing,
+        may_prune: bool,
+    ) -> Result<Outcome, StoreError> {
+        let (dependent, free): (Vec<_>, Vec<_>) = match self.anchors(losing) {
+            None => (Vec::new(), desired),
+            Some(anchors) => desired.into_iter().partition(|child| {
+                let live = self.mirror.get(&child.key());
+                live.is_some_and(|live| anchors.are_left(&live, child))
+            }),
+        };
+        self.apply(free, &[]).await?;
+        // After the writes: who judges with this in hand sees them in the store.
+        self.note(instance, memory, epoch, losing);
+        let waiting = || dependent.iter().map(Object::key).collect();
+        let judged = match self.verdict(instance, epoch, losing).await? {
+            None => {
+                return Ok(Outcome {
+                    waiting: waiting(),
+                    next: Next::After(JUDGE_AGAIN),
+                    ..Outcome::default()
+                });
+            }
+            Some((_, Verdict::Held(held))) => {
+                self.tell_held(instance, memory, &held);
+                let going = losing.judged.keys().cloned().collect();
+                return Ok(Outcome { held: Some(held), going, waiting: waiting(), ..Outcome::default() });
+            }
+            Some((loss, Verdict::Free)) => loss.map(|loss| (loss, None)),
+            Some((loss, Verdict::Approved(digest))) => loss.map(|loss| (loss, Some(digest))),
+        };
+        memory.held = None;
+        let going: &[_] = if may_prune { &losing.children } else { &[] };
+        if let Some((loss, approval)) = judged.filter(|_| !going.is_empty()) {
+            self.remember_gone(instance, memory, loss, approval).await?;
+        }
+        self.apply(dependent, going).await?;
+        for child in going {
+            tracing::info!(object = %child.key(), instance = %instance.key(), "no longer wanted by its graph");
+        }
+        Ok(Outcome::default())
+    }
+
+    fn anchors(&self, losing: &Losing) -> Option<Anchors> {
+        if losing.judged.is_empty() {
+            return None;
+        }
+        let below: Vec<_> =
+            losing.children.iter().flat_map(|child| self.mirror.descendants(&child.key())).collect();
+        Some(Anchors::of(losing.children.iter().chain(&below).map(AsRef::as_ref)))
+    }
+
+    async fn verdict(
+        &self,
+        instance: &Object,
+        epoch: Option<Epoch>,
+        losing: &Losing,
+    ) -> Result<Option<(Option<Loss>, Verdict)>, StoreError> {
+        if losing.judged.is_empty() {
+            return Ok(Some((None, Verdict::Free)));
+        }
+        if epoch.is_none() {
+            return Ok(None);
+        }
+        let (store, graphs) = (self.store.as_ref(), self.graphs.all());
+        let judged =
+            self.losses.judge(store, &self.mirror, &graphs, &instance.key(), self.thresholds).await?;
+        Ok(judged.map(|(loss, verdict)| (Some(loss), verdict)))
+    }
+
+    /// Lets the judges of the fleet know what this pass found.
+    pub(super) fn note(&self, instance: &Object, memory: &mut Memory, epoch: Option<Epoch>, losing: &Losing) {
+        let Some(epoch) = epoch else { return };
+        if losing.judged.is_empty() {
+            (memory.loss, memory.held) = (None, None);
+        } else {
+            let set = digest_of(losses::things(&losing.judged));
+            if memory.loss.as_ref().is_none_or(|loss| loss.set != set) {
+                memory.loss = Some(Appeared { set, epoch });
+            }
+        }
+        let found = Evaluated {
+            uid: instance.metadata.uid.clone(),
+            generation: instance.metadata.generation,
+            epoch,
+            changed_in: memory.inputs.as_ref().map_or(epoch, |inputs| inputs.epoch),
+            appeared_in: memory.loss.as_ref().map_or(epoch, |loss| loss.epoch),
+            children: losing.judged.clone(),
+        };
+        self.losses.record(&instance.key(), found);
+    }
+
+    /// Before they go: who judges others later must not find that nothing ever went.
+    async fn remember_gone(
+        &self,
+        instance: &Object,
+        memory: &mut Memory,
+        loss: Loss,
+        approval: Option<String>,
+    ) -> Result<(), StoreError> {
+        if let Some(digest) = &approval {
+            approvals::mark_used(self.store.as_ref(), digest).await?;
+        }
+        let things = loss.things();
+        memory.gone = Some(Gone { root: loss.root, causes: loss.causes, things, approval });
+        let mut status = instance.status().as_object().cloned().unwrap_or_default();
+        let nodes = instance.status().pointer("/fleetwright/nodes").cloned().unwrap_or_default();
+        status.insert("fleetwright".into(), memory.to_value(nodes));
+        self.store.update_status(&instance.key(), None, Value::Object(status)).await?;
+        Ok(())
+    }
+
+    fn tell_held(&self, instance: &Object, memory: &mut Memory, held: &Held) {
+        memory.held = Some(HeldDigest { digest: held.digest.clone() });
+        if !self.losses.is_news(&held.digest) {
+            return;
+        }
+        let objects: Vec<String> = held.removals.keys().map(ToString::to_string).collect();
+        tracing::warn!(
+            instance = %instance.key(),
+            digest = %held.digest,
+            reason = %held.reason,
+            ?objects,
+            "removals are held; to approve them, commit this document:\n{}",
+            held.approval()
+        );
+    }
+}

@@ -1,0 +1,335 @@
+//! The guard by effect: what instances would lose of their AWS objects is judged over the fleet before it goes.
+
+use fleetwright::api::{ConditionStatus, find_condition};
+use fleetwright::daemon::Handle;
+
+use crate::support::{World, is_ready};
+
+const ACCOUNT: &str = "222222222222";
+const PRUNE_HELD: &str = "PruneHeld";
+
+/// A network; `conditions` are the `includeWhen` of its address.
+fn definition(address: &str, more: &str) -> String {
+    format!(
+        r#"apiVersion: kro.run/v1alpha1
+kind: ResourceGraphDefinition
+metadata:
+  name: network.kro.run
+spec:
+  schema:
+    apiVersion: v1alpha1
+    kind: Network
+    spec:
+      cidr: string | required=true
+      create: boolean | default=true
+      nat: boolean | default=true
+  resources:
+    - id: vpc
+      includeWhen: ["${{schema.spec.create}}"]
+      template:
+        apiVersion: ec2.services.k8s.aws/v1alpha1
+        kind: VPC
+        metadata: {{name: "${{schema.metadata.name}}", annotations: {{services.k8s.aws/region: eu-west-1}}}}
+        spec:
+          cidrBlocks: ["${{schema.spec.cidr}}"]
+    - id: gateway
+      template:
+        apiVersion: ec2.services.k8s.aws/v1alpha1
+        kind: InternetGateway
+        metadata: {{name: "${{schema.metadata.name}}", annotations: {{services.k8s.aws/region: eu-west-1}}}}
+        spec:
+          vpc: ${{vpc.status.vpcID}}
+{address}{more}"#
+    )
+}
+
+fn address(condition: &str) -> String {
+    format!(
+        r#"    - id: address
+      includeWhen: ["${{{condition}}}"]
+      template:
+        apiVersion: ec2.services.k8s.aws/v1alpha1
+        kind: ElasticIPAddress
+        metadata: {{name: "${{schema.metadata.name}}", annotations: {{services.k8s.aws/region: eu-west-1}}}}
+        spec:
+          tags: [{{key: Name, value: nat}}]
+"#
+    )
+}
+
+const GROUP: &str = r#"    - id: group
+      template:
+        apiVersion: ec2.services.k8s.aws/v1alpha1
+        kind: SecurityGroup
+        metadata: {name: "${schema.metadata.name}", annotations: {services.k8s.aws/region: eu-west-1}}
+        spec:
+          name: ${schema.metadata.name}
+          description: for all
+          vpcID: ${vpc.status.vpcID}
+"#;
+
+fn network(world: &mut World, index: usize, more: &str) {
+    let text = format!(
+        "apiVersion: kro.run/v1alpha1\nkind: Network\nmetadata:\n  name: n{index}\n  namespace: team\nspec:\n  cidr: 10.{index}.0.0/16\n{more}"
+    );
+    world.write(&format!("networks/n{index}.yaml"), text);
+}
+
+fn key(index: usize) -> String {
+    format!("Network.kro.run/team/n{index}")
+}
+
+/// A fleet of networks, whole.
+async fn fleet(count: usize) -> World {
+    let mut world = World::new();
+    world.role(ACCOUNT, "fleet").await;
+    world.write(
+        "accounts/team.yaml",
+        format!(
+            "apiVersion: v1\nkind: Namespace\nmetadata:\n  name: team\n---\napiVersion: services.k8s.aws/v1alpha1\nkind: IAMRoleSelector\nmetadata:\n  name: team\nspec:\n  arn: arn:aws:iam::{ACCOUNT}:role/fleet\n  namespaceSelector:\n    names: [team]\n"
+        ),
+    );
+    let text = definition(&address("schema.spec.create && schema.spec.nat"), "");
+    world.write("definitions/network.yaml", text);
+    (0..count).for_each(|index| network(&mut world, index, ""));
+    world.commit("a fleet of networks");
+    world.start();
+    until_whole(&world, count).await;
+    world
+}
+
+async fn until_whole(world: &World, count: usize) {
+    world
+        .until("all networks and what is in them are ready", |handle| {
+            (0..count).all(|index| {
+                ["VPC", "InternetGateway", "ElasticIPAddress"]
+                    .iter()
+                    .all(|kind| is_ready(handle, &format!("{kind}.ec2.services.k8s.aws/team/n{index}")))
+                    && is_ready(handle, &key(index))
+            })
+        })
+        .await;
+}
+
+/// The condition that names what is held, with its digest.
+fn held(handle: &Handle, index: usize) -> Option<(String, String)> {
+    let object = handle.mirror.get(&key(index).parse().unwrap())?;
+    let condition = find_condition(object.status(), PRUNE_HELD)?;
+    let digest = object.status().pointer("/fleetwright/held/digest")?.as_str()?.to_owned();
+    (condition.status == ConditionStatus::True).then(|| (digest, condition.message.unwrap_or_default()))
+}
+
+/// The document that a held condition asks for.
+fn approval(message: &str) -> String {
+    message.split_once("commit:\n").expect("the condition carries the document").1.to_owned()
+}
+
+fn exists(handle: &Handle, kind: &str, index: usize) -> bool {
+    handle.mirror.get(&format!("{kind}.ec2.services.k8s.aws/team/n{index}").parse().unwrap()).is_some()
+}
+
+fn deletions(world: &World) -> usize {
+    let calls = world.mutating_calls();
+    ["DeleteVpc", "DeleteInternetGateway", "DetachInternetGateway", "ReleaseAddress"]
+        .iter()
+        .filter_map(|call| calls.get(*call))
+        .sum()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_flip_that_loses_a_vpc_holds_everything_that_would_go_with_it() {
+    let mut world = fleet(2).await;
+    network(&mut world, 0, "  create: false\n");
+    world.commit("no network of its own any more");
+    world.until("the loss is held", |handle| held(handle, 0).is_some()).await;
+    let (digest, message) = held(&world.handle(), 0).unwrap();
+    for kind in ["VPC", "InternetGateway", "ElasticIPAddress"] {
+        assert!(message.contains(&format!("{kind}.ec2.services.k8s.aws/team/n0")), "{message}");
+        assert!(exists(&world.handle(), kind, 0), "{kind}");
+    }
+    assert_eq!(deletions(&world), 0, "{:#?}", world.mutating_calls());
+
+    world.stop().await;
+    world.start();
+    world
+        .until("held after a restart as well", |handle| {
+            handle.sync.borrow().revision.is_some()
+                && held(handle, 0).is_some_and(|(again, _)| again == digest)
+        })
+        .await;
+    assert_eq!(deletions(&world), 0);
+
+    world.write("approvals/n0.yaml", approval(&message));
+    world.commit("approve");
+    world
+        .until("all of it is gone", |handle| {
+            ["VPC", "InternetGateway", "ElasticIPAddress"].iter().all(|kind| !exists(handle, kind, 0))
+        })
+        .await;
+    assert!(exists(&world.handle(), "VPC", 1) && exists(&world.handle(), "ElasticIPAddress", 1));
+    let approval = world.get(&format!("Approval.fleetwright.dev//approve-{digest}")).await;
+    let approval = match approval {
+        Some(approval) => approval,
+        None => world.get(&format!("Approval.fleetwright.dev/default/approve-{digest}")).await.unwrap(),
+    };
+    assert_eq!(approval.status()["state"], "Used");
+    world.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_root_loses_an_unprotected_child_without_an_approval() {
+    let mut world = fleet(2).await;
+    network(&mut world, 1, "  nat: false\n");
+    world.commit("no address for one");
+    world.until("its address is gone", |handle| !exists(handle, "ElasticIPAddress", 1)).await;
+    assert_eq!(world.mutating_calls().get("ReleaseAddress"), Some(&1));
+    assert!(exists(&world.handle(), "ElasticIPAddress", 0));
+    network(&mut world, 0, "  nat: false\n");
+    world.commit("none for the other, by a change of its own");
+    world.until("its address is gone, too", |handle| !exists(handle, "ElasticIPAddress", 0)).await;
+    world.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_definition_that_takes_children_from_all_is_held_with_one_digest_while_creates_go_on() {
+    let mut world = fleet(3).await;
+    world.write("definitions/network.yaml", definition("", GROUP));
+    world.commit("a group for all, an address for none");
+    world
+        .until("all three are held and have their new groups", |handle| {
+            (0..3).all(|index| {
+                held(handle, index).is_some()
+                    && is_ready(handle, &format!("SecurityGroup.ec2.services.k8s.aws/team/n{index}"))
+            })
+        })
+        .await;
+    world
+        .until("they have one digest", |handle| {
+            let digests: Vec<_> = (0..3).filter_map(|index| held(handle, index)).map(|held| held.0).collect();
+            digests.len() == 3 && digests.iter().all(|digest| *digest == digests[0])
+        })
+        .await;
+    assert_eq!(deletions(&world), 0, "{:#?}", world.mutating_calls());
+    let (_, message) = held(&world.handle(), 0).unwrap();
+    assert!(message.contains("3 of 3 root objects"), "{message}");
+    world.write("approvals/addresses.yaml", approval(&message));
+    world.commit("approve");
+    world
+        .until("all addresses are gone", |handle| {
+            (0..3).all(|index| !exists(handle, "ElasticIPAddress", index) && held(handle, index).is_none())
+        })
+        .await;
+    assert_eq!(world.mutating_calls().get("ReleaseAddress"), Some(&3));
+    assert_eq!(deletions(&world), 3, "nothing else went");
+    world.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_changed_default_that_takes_children_from_all_is_held() {
+    let mut world = fleet(3).await;
+    let text = world
+        .text("definitions/network.yaml")
+        .replace("nat: boolean | default=true", "nat: boolean | default=false");
+    world.write("definitions/network.yaml", text);
+    world.commit("no addresses by default");
+    world.until("all three are held", |handle| (0..3).all(|index| held(handle, index).is_some())).await;
+    assert_eq!(deletions(&world), 0, "{:#?}", world.mutating_calls());
+    let text = world.text("definitions/network.yaml").replace("default=false", "default=true");
+    world.write("definitions/network.yaml", text);
+    world.commit("back");
+    world.until("nothing is held", |handle| (0..3).all(|index| held(handle, index).is_none())).await;
+    until_whole(&world, 3).await;
+    assert_eq!(deletions(&world), 0, "{:#?}", world.mutating_calls());
+    world.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_approval_of_another_set_does_nothing() {
+    let mut world = fleet(2).await;
+    network(&mut world, 0, "  create: false\n");
+    world.commit("flip one");
+    world.until("the loss is held", |handle| held(handle, 0).is_some()).await;
+    let (digest, message) = held(&world.handle(), 0).unwrap();
+    network(&mut world, 1, "  create: false\n");
+    world.write("approvals/wrong.yaml", approval(&message).replace(&digest, "0123456789abcdef"));
+    world.commit("flip another, and approve something else");
+    world.until("both are held", |handle| held(handle, 1).is_some() && held(handle, 0).is_some()).await;
+    assert_eq!(deletions(&world), 0, "{:#?}", world.mutating_calls());
+    world.stop().await;
+}
+
+/// A VPC of somebody else, with two subnets.
+async fn existing_network(world: &World) -> (String, Vec<String>) {
+    let ec2 = aws_sdk_ec2::Client::new(&world.sdk(ACCOUNT, "eu-central-1"));
+    let vpc = ec2.create_vpc().cidr_block("10.99.0.0/16").send().await.unwrap();
+    let vpc = vpc.vpc().unwrap().vpc_id().unwrap().to_owned();
+    let mut subnets = Vec::new();
+    for (zone, block) in [("euc1-az1", "10.99.1.0/24"), ("euc1-az2", "10.99.2.0/24")] {
+        let subnet = ec2.create_subnet().vpc_id(&vpc).availability_zone_id(zone).cidr_block(block);
+        let subnet = subnet.send().await.unwrap();
+        subnets.push(subnet.subnet().unwrap().subnet_id().unwrap().to_owned());
+    }
+    (vpc, subnets)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cluster_keeps_its_subnets_while_the_network_that_it_would_leave_is_held() {
+    let mut world = World::new();
+    world.role("333333333333", "fleetwright").await;
+    world.role(ACCOUNT, "fleetwright").await;
+    for path in [
+        "definitions/cluster.yaml",
+        "definitions/control-plane.yaml",
+        "definitions/network.yaml",
+        "accounts/shop.yaml",
+        "accounts/research.yaml",
+    ] {
+        let file = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("fleet-repo-example").join(path);
+        world.write(path, std::fs::read_to_string(file).unwrap());
+    }
+    let cluster = |network: &str| {
+        format!(
+            "apiVersion: kro.run/v1alpha1\nkind: FleetCluster\nmetadata: {{name: orders, namespace: orders}}\nspec:\n  accountId: \"{ACCOUNT}\"\n  region: eu-central-1\n  version: \"1.35\"\n  tenant: shop\n  environment: dev\n  autoMode: true\n  argocd: {{roleARN: \"arn:aws:iam::111111111111:role/argocd\"}}\n  network:\n{network}"
+        )
+    };
+    world.write("clusters/orders.yaml", cluster("    own:\n      cidr: 10.30.0.0/16\n      zones:\n        - {id: euc1-az1, publicCidr: 10.30.0.0/24, privateCidr: 10.30.32.0/19}\n        - {id: euc1-az2, publicCidr: 10.30.1.0/24, privateCidr: 10.30.64.0/19}\n"));
+    world.commit("a cluster in a network of its own");
+    world.start();
+    let root = "FleetCluster.kro.run/orders/orders";
+    let control_plane = "FleetControlPlane.kro.run/orders/orders";
+    world.until("the cluster is ready", |handle| is_ready(handle, root)).await;
+    let before = world.mutating_calls();
+    let spec = world.get(control_plane).await.unwrap().spec().clone();
+
+    let (vpc, subnets) = existing_network(&world).await;
+    world.write(
+        "clusters/orders.yaml",
+        cluster(&format!(
+            "    existing:\n      vpcID: {vpc}\n      privateSubnetIDs: [{}]\n",
+            subnets.join(", ")
+        )),
+    );
+    world.commit("into a network of others");
+    let condition = |handle: &Handle| {
+        let root = handle.mirror.get(&root.parse().unwrap()).unwrap();
+        find_condition(root.status(), PRUNE_HELD).filter(|held| held.status == ConditionStatus::True)
+    };
+    world.until("the old network is held", |handle| condition(handle).is_some()).await;
+    let message = condition(&world.handle()).unwrap().message.unwrap();
+    assert!(message.contains("FleetNetwork.kro.run/orders/orders"), "{message}");
+    assert!(message.contains(&format!("left as they are until then: {control_plane}")), "{message}");
+    tokio::time::sleep(std::time::Duration::from_millis(300)).await;
+    assert_eq!(world.get(control_plane).await.unwrap().spec(), &spec, "not re-pointed");
+    assert_eq!(
+        world
+            .mutating_calls()
+            .iter()
+            .filter(|(call, _)| !call.starts_with("CreateVpc") && !call.starts_with("CreateSubnet"))
+            .collect::<Vec<_>>(),
+        before
+            .iter()
+            .filter(|(call, _)| !call.starts_with("CreateVpc") && !call.starts_with("CreateSubnet"))
+            .collect::<Vec<_>>()
+    );
+    world.stop().await;
+}

@@ -90,6 +90,22 @@ pub struct Observed {
     pub tags: BTreeMap<String, String>,
 }
 
+/// An AWS object that carries the fleet's ownership tag, found without being asked for by name.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Owned {
+    /// Its ARN.
+    pub arn: String,
+    /// What AWS never gives twice, also when another object gets the same ARN later: an id, else the moment
+    /// of its creation.
+    pub life: String,
+    /// The part of the ACK spec by which it is found again: its natural key.
+    pub spec: Value,
+    /// The part of the ACK status by which it is found again: its id.
+    pub status: Value,
+    /// All its tags.
+    pub tags: BTreeMap<String, String>,
+}
+
 /// Whether an observed object can be relied on by what depends on it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Readiness {
@@ -150,6 +166,17 @@ pub trait Manager: Send + Sync {
     fn requires(&self, _desired: &Desired) -> Option<Dependency> {
         None
     }
+
+    /// Whether observations of several objects in one account and Region share their AWS calls when they
+    /// come together.
+    fn reads_in_batches(&self) -> bool {
+        false
+    }
+
+    /// Every AWS object of this kind in the session's account and Region that carries the fleet's tag;
+    /// deleted ones that linger are left out. `held` are specs of objects that are known to have theirs:
+    /// what can be told from those by name alone need not be read, and may be left out.
+    async fn owned(&self, aws: &Session, fleet: &FleetId, held: &[Value]) -> Result<Vec<Owned>, AwsError>;
 
     /// Finds and reads the AWS object: by the id in the status, else by our tags, else by its natural key.
     /// `None` means AWS says it is not there (deleted objects that linger are not there).

@@ -231,8 +231,8 @@ impl Sessions {
             RoleChoice::Own => None,
             RoleChoice::Assume { arn, .. } => Some(arn.clone()),
         };
-        let session =
-            Session::watched(&config, identity.account.clone(), region.clone(), arn, &identity.watch);
+        let account = identity.account.clone();
+        let session = Session::watched(&config, account, region.clone(), arn, &identity.watch, &self.clock);
         identity.sessions.insert(region.clone(), session.clone());
         Ok(session)
     }

@@ -212,6 +212,15 @@ mod tests {
             false
         }
 
+        async fn owned(
+            &self,
+            _: &Session,
+            _: &crate::api::FleetId,
+            _: &[Value],
+        ) -> Result<Vec<crate::managers::Owned>, AwsError> {
+            Ok(Vec::new())
+        }
+
         async fn observe(&self, _: &Session, _: &Desired) -> Result<Option<Observed>, AwsError> {
             Ok(None)
         }

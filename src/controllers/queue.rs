@@ -7,6 +7,7 @@ use std::hash::Hash;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use jiff::Timestamp;
 use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};
 use tokio::sync::Notify;
@@ -28,6 +29,8 @@ pub enum Next {
     Settled,
     /// Once more after a span of the daemon's time.
     After(Duration),
+    /// Once more at a moment of the daemon's clock, to the millisecond together with others.
+    At(Timestamp),
     /// Once more after the key's back-off.
     Backoff,
 }
@@ -156,6 +159,11 @@ impl<K: Clone + Eq + Hash + Send + 'static> Queue<K> {
             Next::After(span) => {
                 state.failures.remove(key);
                 Some(span)
+            }
+            Next::At(moment) => {
+                state.failures.remove(key);
+                // A moment that has passed is now.
+                Some(Duration::try_from(moment.duration_since(self.clock.now())).unwrap_or_default())
             }
             Next::Settled => {
                 state.failures.remove(key);

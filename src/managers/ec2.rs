@@ -6,6 +6,7 @@
 //! - An object is found by the id in its status, else by the ownership tags that its create call carried.
 
 mod elastic_ip_address;
+mod find;
 mod internet_gateway;
 mod nat_gateway;
 mod route_table;
@@ -16,18 +17,18 @@ mod testing;
 mod vpc;
 
 use std::collections::BTreeMap;
-use std::future::Future;
 
-use aws_sdk_ec2::types::{Filter, ResourceType, Tag, TagSpecification};
+use aws_sdk_ec2::types::{ResourceType, Tag, TagSpecification};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
+use self::find::{Described, Identity, filter, filter_any, find, find_by, owned};
 use super::fields::EXTENSION;
 use super::tagging::{self, TagChanges};
 use super::{Desired, Observed, Refusal};
+use crate::api::GroupKind;
 use crate::api::ack::AckResourceMetadata;
-use crate::api::{GroupKind, names};
 use crate::aws::{AwsError, ErrorClass, Session};
 use crate::plan::{Argument, Operation, Step};
 
@@ -157,109 +158,6 @@ fn tags_of(tags: Option<&[Tag]>) -> Tags {
         .iter()
         .filter_map(|tag| Some((tag.key.clone()?, tag.value.clone().unwrap_or_default())))
         .collect()
-}
-
-// --- finding --------------------------------------------------------------------------------------
-
-/// How a describe call chooses objects.
-#[derive(Debug, Clone)]
-enum Select {
-    Id(String),
-    Owned(Vec<Filter>),
-}
-
-impl Select {
-    fn ids(&self) -> Option<Vec<String>> {
-        match self {
-            Self::Id(id) => Some(vec![id.clone()]),
-            Self::Owned(_) => None,
-        }
-    }
-
-    fn filters(&self) -> Option<Vec<Filter>> {
-        match self {
-            Self::Id(_) => None,
-            Self::Owned(filters) => Some(filters.clone()),
-        }
-    }
-}
-
-fn filter(name: impl Into<String>, value: impl Into<String>) -> Filter {
-    Filter::builder().name(name).values(value).build()
-}
-
-/// What a finder has to know about an object.
-struct Identity {
-    id: String,
-    tags: Tags,
-}
-
-/// Finds the one AWS object of a desired state: by the id in its status, else by the ownership tags.
-///
-/// An id that AWS does not know (any more) is no answer yet: after a restored store the object may live
-/// under a younger id, and a second one must not be made.
-async fn find<T, Describe, Answer>(
-    desired: &Desired,
-    id_field: &str,
-    describe: Describe,
-    identity: fn(&T) -> Identity,
-) -> Result<Option<T>, AwsError>
-where
-    Describe: Fn(Select) -> Answer,
-    Answer: Future<Output = Result<Vec<T>, AwsError>>,
-{
-    if let Some(id) = text(&desired.status, id_field) {
-        let found = match describe(Select::Id(id.to_owned())).await {
-            Ok(found) => found,
-            Err(error) if error.is_not_found() => Vec::new(),
-            Err(error) => return Err(error),
-        };
-        if let Some(found) = found.into_iter().next() {
-            refuse_foreign(desired, &identity(&found))?;
-            return Ok(Some(found));
-        }
-    }
-    let ownership = desired.ownership_tags();
-    let filters = [names::TAG_FLEET, names::TAG_OBJECT]
-        .into_iter()
-        .filter_map(|key| Some(filter(format!("tag:{key}"), ownership.get(key)?)))
-        .collect();
-    let mut found = describe(Select::Owned(filters)).await?;
-    if found.len() > 1 {
-        let ids: Vec<String> = found.iter().map(|one| identity(one).id).collect();
-        let message = format!(
-            "{} carry the tags of {}: delete or untag all but one of them",
-            ids.join(" and "),
-            desired.key
-        );
-        return Err(blocked("AmbiguousOwnership", message));
-    }
-    Ok(found.pop())
-}
-
-/// An object under another fleet's or another object's tags is never read as ours (decisions 1 and 2).
-fn refuse_foreign(desired: &Desired, found: &Identity) -> Result<(), AwsError> {
-    let ownership = desired.ownership_tags();
-    for key in [names::TAG_FLEET, names::TAG_OBJECT] {
-        if let (Some(ours), Some(theirs)) = (ownership.get(key), found.tags.get(key))
-            && ours != theirs
-        {
-            let message =
-                format!("{} belongs to another: its tag {key} is {theirs}, ours would be {ours}", found.id);
-            return Err(blocked("ForeignOwner", message));
-        }
-    }
-    Ok(())
-}
-
-fn blocked(code: &str, message: String) -> AwsError {
-    AwsError {
-        class: ErrorClass::Blocked,
-        operation: "Describe",
-        code: code.into(),
-        message,
-        request_id: None,
-    }
 }
 
 // --- performing -----------------------------------------------------------------------------------

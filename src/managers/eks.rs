@@ -15,6 +15,7 @@ pub mod access_entry;
 pub mod addon;
 pub mod cluster;
 pub mod nodegroup;
+mod owned;
 pub mod pod_identity_association;
 mod update;
 

@@ -8,6 +8,7 @@ mod architecture;
 mod binary;
 mod cli;
 mod configured;
+mod drift;
 mod end_to_end;
 mod example;
 mod fleet_corpus;

@@ -99,3 +99,37 @@ async fn a_policy_in_use_is_in_use() {
     policy.remove().await;
     assert_eq!(policy.observe().await.map(|observed| observed.status), None::<Value>);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_fleets_objects_are_found_among_pages_of_others() {
+    let aws = Aws::simulated().await;
+    let iam = aws.session.iam();
+    for index in 0..130 {
+        let (role, policy) = (format!("other-{index}"), document("s3:GetObject"));
+        aws.clock.sleep(std::time::Duration::from_millis(200)).await;
+        iam.create_role()
+            .role_name(&role)
+            .assume_role_policy_document(trust("ec2.amazonaws.com"))
+            .send()
+            .await
+            .unwrap();
+        iam.create_policy().policy_name(role).policy_document(policy).send().await.unwrap();
+    }
+    let mut policy =
+        aws.resource("Policy", "z", json!({"name": "z", "policyDocument": document("s3:GetObject")}));
+    policy.reach().await;
+    let spec = json!({"name": "z", "assumeRolePolicyDocument": trust("ec2.amazonaws.com")});
+    let mut role = aws.resource("Role", "z", spec);
+    role.reach().await;
+    assert_eq!(role.listed(&[]).await.unwrap().arn, role.arn());
+    let before = aws.simulator().calls().len();
+    assert_eq!(policy.listed(&[]).await.unwrap().arn, policy.arn());
+    let calls = aws.simulator().calls();
+    let read = |call: &str, outcome: &str| {
+        calls[before..].iter().filter(|one| one.operation == call && one.outcome == outcome).count()
+    };
+    assert_eq!((read("ListPolicies", "OK"), read("GetPolicy", "OK")), (2, 131));
+    assert!(read("GetPolicy", "Throttling") > 0, "what IAM throttles is asked for again");
+    let held = policy.listed(&[policy.desired.spec.clone()]).await;
+    assert_eq!(held, None, "what is held by name is not read");
+}

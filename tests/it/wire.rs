@@ -11,7 +11,7 @@ use fleetwright::aws::{
     AwsError, BaseCredentials, ErrorClass, RoleChoice, Session, SessionSettings, Sessions, token,
 };
 use fleetwright::clock::Clock;
-use fleetwright::managers::{Desired, EXTENSION, Manager, Observed, Readiness, registry};
+use fleetwright::managers::{Desired, EXTENSION, Manager, Observed, Owned, Readiness, object_tag, registry};
 use fleetwright::plan::Step;
 use fleetwright::simulator::{Simulator, SimulatorConfig};
 use jiff::Timestamp;
@@ -172,11 +172,17 @@ impl Resource<'_> {
         self.reach().await
     }
 
-    /// Removes until AWS says that it is gone; answers the calls made.
+    /// Removes until AWS says that it is gone; answers the calls made. All that while it is listed as the
+    /// fleet's, and no longer.
     pub async fn remove(&mut self) -> Vec<String> {
         let mut made = Vec::new();
+        self.aws.wait().await;
+        self.is_found_by_the_fleet_alone().await;
         for _ in 0..LOOKS {
-            let Some(observed) = self.observe().await else { return made };
+            let Some(observed) = self.observe().await else {
+                assert!(self.listed(&[]).await.is_none(), "{} is gone", self.desired.key);
+                return made;
+            };
             let steps = self.manager.teardown(&self.desired, &observed);
             match self.perform(&steps).await {
                 Ok(()) => made.extend(steps.into_iter().map(|step| step.call)),
@@ -186,6 +192,33 @@ impl Resource<'_> {
             self.aws.wait().await;
         }
         panic!("{} does not go after {made:?}", self.desired.key);
+    }
+
+    /// The object among all that carry the fleet's tag.
+    pub async fn listed(&self, held: &[Value]) -> Option<Owned> {
+        let fleet = &self.desired.fleet;
+        let all = self.manager.owned(&self.aws.session, fleet, held).await.unwrap();
+        assert!(all.iter().all(|one| one.tags["fleetwright.dev/fleet"] == fleet.as_str()));
+        let tag = object_tag(&self.desired.key);
+        let mut ours: Vec<Owned> =
+            all.into_iter().filter(|one| one.tags["fleetwright.dev/object"] == tag).collect();
+        assert!(ours.len() < 2, "{ours:?}");
+        ours.pop()
+    }
+
+    /// What a list tells of the object is enough to observe it: neither spec nor status are needed.
+    async fn is_found_by_the_fleet_alone(&self) {
+        let listed = self.listed(&[]).await.unwrap_or_else(|| panic!("{} is not listed", self.desired.key));
+        assert!(!listed.life.is_empty());
+        let desired =
+            Desired { spec: listed.spec.clone(), status: listed.status.clone(), ..self.desired.clone() };
+        let observed = self.manager.observe(&self.aws.session, &desired).await.unwrap().unwrap();
+        assert_eq!(observed.status["ackResourceMetadata"]["arn"], listed.arn);
+        assert_eq!(observed.tags, listed.tags);
+        let mut theirs = self.desired.clone();
+        theirs.fleet = "another".parse().unwrap();
+        let all = self.manager.owned(&self.aws.session, &theirs.fleet, &[]).await.unwrap();
+        assert_eq!(all, [], "another fleet's");
     }
 
     /// A text in the status.

@@ -153,7 +153,7 @@ impl ResourceController {
             Readiness::Ready => {
                 report.own("progressingSince", Value::Null);
                 report.conclude(&Verdict::Synced);
-                Next::After(self.resync(key))
+                self.sweep(subject)
             }
             Readiness::InProgress { message, usually } => {
                 let since = self.progressing_since(&subject.object, report, "progressingSince");

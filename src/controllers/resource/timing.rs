@@ -31,7 +31,33 @@ fn age(now: Timestamp, began: Timestamp, recorded_at: Timestamp) -> SignedDurati
     now.duration_since(if recorded_at > now { began } else { recorded_at })
 }
 
+/// The next moment at which a group of objects is looked at: they are an interval apart, and `phase` says where
+/// in it they fall. One that is nearer than a tenth of the interval is left out, because the object that
+/// asks has just been looked at.
+fn slot(now: Timestamp, interval: Duration, phase: u64) -> Timestamp {
+    let interval = i64::try_from(interval.as_millis()).unwrap_or(i64::MAX).max(1);
+    let earliest = now.as_millisecond().saturating_add(interval / 10 + 1);
+    let phase = i64::try_from(phase % interval.unsigned_abs()).unwrap_or_default();
+    let wait = phase.saturating_sub(earliest).rem_euclid(interval);
+    Timestamp::from_millisecond(earliest.saturating_add(wait)).unwrap_or(Timestamp::MAX)
+}
+
 impl ResourceController {
+    /// When an object that is in order is looked at again, for drift (decisions 19). Where reads go out
+    /// together, all of one account, Region and kind are looked at in one moment; other accounts, Regions and
+    /// kinds in other ones. Where each object is a call of its own, they are spread.
+    pub(super) fn sweep(&self, subject: &Subject) -> Next {
+        use std::hash::{BuildHasher as _, BuildHasherDefault, DefaultHasher};
+        let key = &subject.desired.key;
+        if !subject.manager.reads_in_batches() {
+            return Next::After(self.resync(key));
+        }
+        let Placement { account, region, .. } = &subject.placement;
+        let group = (&self.settings.fleet, account, region, key.group_kind());
+        let phase = BuildHasherDefault::<DefaultHasher>::default().hash_one(group);
+        Next::At(slot(self.clock.now(), self.settings.resync, phase))
+    }
+
     /// Whether a create may still be invisible.
     pub(super) fn is_recent(&self, intent: &Intent) -> bool {
         age(self.clock.now(), self.began, intent.recorded_at) < SETTLE_WINDOW
@@ -68,6 +94,26 @@ mod tests {
         assert_eq!(age(at(100), at(95), at(70)).as_secs(), 30, "of an earlier life, by the same clock");
         assert_eq!(age(at(100), at(95), at(9_000)).as_secs(), 5);
         assert_eq!(age(at(160), at(95), at(9_000)).as_secs(), 65);
+    }
+
+    #[test]
+    fn a_group_is_looked_at_in_one_moment_an_interval_apart() {
+        let interval = Duration::from_secs(600);
+        let at = |now: f64| {
+            let now = Timestamp::from_millisecond((now * 1000.0) as i64).unwrap();
+            slot(now, interval, 123_456_789).as_millisecond()
+        };
+        // Looked at between 1,000 s and 1,500 s: again in the same moment.
+        let moments: std::collections::BTreeSet<i64> =
+            (0..500).map(|second| at(1000.0 + f64::from(second))).collect();
+        assert!(moments.len() <= 2, "{moments:?}");
+        let mut now = at(1000.0);
+        for _ in 0..5 {
+            let next = at(now as f64 / 1000.0 + 0.2);
+            assert_eq!(next - now, 600_000);
+            now = next;
+        }
+        assert!(at(now as f64 / 1000.0 - 1.0) - now == 600_000, "just looked at");
     }
 
     #[test]

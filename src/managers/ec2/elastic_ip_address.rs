@@ -1,14 +1,14 @@
 //! ElasticIPAddress: a public IPv4 address of the account.
 
 use async_trait::async_trait;
-use aws_sdk_ec2::types::{Address, DomainType, ResourceType};
+use aws_sdk_ec2::types::{Address, DomainType, Filter, ResourceType};
 use serde_json::Value;
 
-use super::{Identity, Select, immutable};
-use crate::api::GroupKind;
+use super::{Described, Identity, immutable};
 use crate::api::ack::ec2::{ElasticIpAddressSpec, ElasticIpAddressStatus};
-use crate::aws::{AwsError, ErrorClass, Session};
-use crate::managers::{Desired, Manager, Observed, Readiness, Refusal};
+use crate::api::{FleetId, GroupKind};
+use crate::aws::{AwsError, ErrorClass, Finder, Reads, Session};
+use crate::managers::{Desired, Manager, Observed, Owned, Readiness, Refusal};
 use crate::plan::{Operation, Step};
 
 /// What AWS says when the address is not there.
@@ -19,21 +19,31 @@ const GONE: &[&str] =
 #[derive(Debug)]
 pub struct ElasticIpAddress;
 
-async fn describe(aws: &Session, select: Select) -> Result<Vec<Address>, AwsError> {
-    let call = aws.ec2().describe_addresses().set_allocation_ids(select.ids()).set_filters(select.filters());
-    let answer = call.send().await.map_err(|error| AwsError::from_sdk("DescribeAddresses", error))?;
-    Ok(answer.addresses.unwrap_or_default())
-}
+impl Described for Address {
+    const ID_FIELD: &'static str = "allocationID";
+    const ID_FILTER: &'static str = "allocation-id";
+    const RESOURCE: &'static str = "elastic-ip";
 
-fn identity(address: &Address) -> Identity {
-    Identity {
-        id: address.allocation_id.clone().unwrap_or_default(),
-        tags: super::tags_of(address.tags.as_deref()),
+    fn reads(reads: &Reads) -> &Finder<Self> {
+        &reads.addresses
+    }
+
+    async fn describe(aws: Session, filters: Vec<Filter>) -> Result<Vec<Self>, AwsError> {
+        let answer = aws.ec2().describe_addresses().set_filters(Some(filters)).send().await;
+        let answer = answer.map_err(|error| AwsError::from_sdk("DescribeAddresses", error))?;
+        Ok(answer.addresses.unwrap_or_default())
+    }
+
+    fn identity(&self) -> Identity {
+        Identity {
+            id: self.allocation_id.clone().unwrap_or_default(),
+            tags: super::tags_of(self.tags.as_deref()),
+        }
     }
 }
 
 fn read(desired: &Desired, address: &Address) -> Observed {
-    let Identity { id, tags } = identity(address);
+    let Identity { id, tags } = address.identity();
     let spec = ElasticIpAddressSpec {
         address: address.public_ip.clone(),
         customer_owned_ipv4_pool: address.customer_owned_ipv4_pool.clone(),
@@ -62,8 +72,16 @@ impl Manager for ElasticIpAddress {
         false
     }
 
+    fn reads_in_batches(&self) -> bool {
+        true
+    }
+
+    async fn owned(&self, aws: &Session, fleet: &FleetId, _: &[Value]) -> Result<Vec<Owned>, AwsError> {
+        super::owned::<Address>(aws, fleet).await
+    }
+
     async fn observe(&self, aws: &Session, desired: &Desired) -> Result<Option<Observed>, AwsError> {
-        let found = super::find(desired, "allocationID", |select| describe(aws, select), identity).await?;
+        let found = super::find::<Address>(aws, desired).await?;
         Ok(found.map(|address| read(desired, &address)))
     }
 

@@ -4,14 +4,14 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use aws_sdk_ec2::types::{ResourceType, RouteTableAssociation};
+use aws_sdk_ec2::types::{Filter, ResourceType, RouteTable, RouteTableAssociation};
 use serde_json::Value;
 
-use super::{Identity, Select, answered, filter, text};
-use crate::api::GroupKind;
+use super::{Described, Identity, answered, filter, text};
 use crate::api::ack::ec2::{InternetGatewayAttachment, InternetGatewaySpec, InternetGatewayStatus};
-use crate::aws::{AwsError, Session};
-use crate::managers::{Desired, Manager, Observed, Readiness, Refusal};
+use crate::api::{FleetId, GroupKind};
+use crate::aws::{AwsError, Finder, Reads, Session};
+use crate::managers::{Desired, Manager, Observed, Owned, Readiness, Refusal};
 use crate::plan::{Argument, Operation, Step};
 
 /// What AWS says when the gateway is not there.
@@ -25,44 +25,50 @@ type Gateway = aws_sdk_ec2::types::InternetGateway;
 
 // --- observe --------------------------------------------------------------------------------------
 
-async fn describe(aws: &Session, select: Select) -> Result<Vec<Gateway>, AwsError> {
-    let call = aws
-        .ec2()
-        .describe_internet_gateways()
-        .set_internet_gateway_ids(select.ids())
-        .set_filters(select.filters());
-    let mut pages = call.into_paginator().send();
-    let mut found = Vec::new();
-    while let Some(page) = pages.next().await {
-        let page = page.map_err(|error| AwsError::from_sdk("DescribeInternetGateways", error))?;
-        found.extend(page.internet_gateways.unwrap_or_default());
-    }
-    Ok(found)
-}
+impl Described for Gateway {
+    const ID_FIELD: &'static str = "internetGatewayID";
+    const ID_FILTER: &'static str = "internet-gateway-id";
+    const RESOURCE: &'static str = "internet-gateway";
 
-fn identity(gateway: &Gateway) -> Identity {
-    Identity {
-        id: gateway.internet_gateway_id.clone().unwrap_or_default(),
-        tags: super::tags_of(gateway.tags.as_deref()),
+    fn reads(reads: &Reads) -> &Finder<Self> {
+        &reads.internet_gateways
+    }
+
+    async fn describe(aws: Session, filters: Vec<Filter>) -> Result<Vec<Self>, AwsError> {
+        let mut pages =
+            aws.ec2().describe_internet_gateways().set_filters(Some(filters)).into_paginator().send();
+        let mut found = Vec::new();
+        while let Some(page) = pages.next().await {
+            let page = page.map_err(|error| AwsError::from_sdk("DescribeInternetGateways", error))?;
+            found.extend(page.internet_gateways.unwrap_or_default());
+        }
+        Ok(found)
+    }
+
+    fn identity(&self) -> Identity {
+        Identity {
+            id: self.internet_gateway_id.clone().unwrap_or_default(),
+            tags: super::tags_of(self.tags.as_deref()),
+        }
     }
 }
 
 /// The route tables that hold for what comes in through the gateway (edge associations).
 async fn associations(aws: &Session, gateway: &str) -> Result<Vec<RouteTableAssociation>, AwsError> {
-    let call = aws.ec2().describe_route_tables().filters(filter("association.gateway-id", gateway));
-    let mut pages = call.into_paginator().send();
-    let mut found = Vec::new();
-    while let Some(page) = pages.next().await {
-        let page = page.map_err(|error| AwsError::from_sdk("DescribeRouteTables", error))?;
-        let tables = page.route_tables.unwrap_or_default();
-        found.extend(tables.into_iter().flat_map(|table| table.associations.unwrap_or_default()));
-    }
+    let batch = &aws.reads().route_tables_by_gateway;
+    let gateways = |table: &RouteTable| {
+        let associations = table.associations.iter().flatten();
+        associations.filter_map(|one| one.gateway_id.clone()).collect()
+    };
+    let tables = super::find_by(aws, batch, "association.gateway-id", gateway, gateways).await?;
+    let mut found: Vec<_> =
+        tables.into_iter().flat_map(|table| table.associations.unwrap_or_default()).collect();
     found.retain(|one| one.gateway_id() == Some(gateway));
     Ok(found)
 }
 
 fn read(desired: &Desired, gateway: &Gateway, tables: Option<Vec<String>>) -> Observed {
-    let Identity { id, tags } = identity(gateway);
+    let Identity { id, tags } = gateway.identity();
     let attachments: Vec<InternetGatewayAttachment> = gateway
         .attachments
         .iter()
@@ -143,9 +149,16 @@ impl Manager for InternetGateway {
         false
     }
 
+    fn reads_in_batches(&self) -> bool {
+        true
+    }
+
+    async fn owned(&self, aws: &Session, fleet: &FleetId, _: &[Value]) -> Result<Vec<Owned>, AwsError> {
+        super::owned::<Gateway>(aws, fleet).await
+    }
+
     async fn observe(&self, aws: &Session, desired: &Desired) -> Result<Option<Observed>, AwsError> {
-        let found =
-            super::find(desired, "internetGatewayID", |select| describe(aws, select), identity).await?;
+        let found = super::find::<Gateway>(aws, desired).await?;
         let Some(gateway) = found else { return Ok(None) };
         let stated = desired.spec.get("routeTables").is_some_and(|tables| !tables.is_null());
         let tables = if stated {
@@ -238,7 +251,8 @@ impl Manager for InternetGateway {
                 match answer.map_err(|error| AwsError::from_sdk("AttachInternetGateway", error)) {
                     // Already attached to this VPC by an earlier try is success; attached elsewhere is not.
                     Err(error) if error.code == "Resource.AlreadyAssociated" => {
-                        let found = describe(aws, Select::Id(id()?)).await?;
+                        let found =
+                            Gateway::describe(aws.clone(), vec![filter(Gateway::ID_FILTER, id()?)]).await?;
                         let attached = found.iter().flat_map(|one| one.attachments.iter().flatten());
                         if attached.into_iter().any(|one| one.vpc_id() == Some(&vpc)) {
                             return Ok(super::done());

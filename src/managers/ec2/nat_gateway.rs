@@ -4,19 +4,19 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use aws_sdk_ec2::types::{
-    AvailabilityMode, AvailabilityZoneAddress, ConnectivityType, NatGatewayState, ResourceType,
+    AvailabilityMode, AvailabilityZoneAddress, ConnectivityType, Filter, NatGatewayState, ResourceType,
 };
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::{Identity, Select, immutable};
-use crate::api::GroupKind;
+use super::{Described, Identity, immutable};
 use crate::api::ack::ec2::{
     NatGatewayAvailabilityZoneAddress, NatGatewayNatGatewayAddress, NatGatewayProvisionedBandwidth,
     NatGatewaySpec, NatGatewayStatus,
 };
-use crate::aws::{AwsError, Session};
-use crate::managers::{Desired, Manager, Observed, Readiness, Refusal};
+use crate::api::{FleetId, GroupKind};
+use crate::aws::{AwsError, Finder, Reads, Session};
+use crate::managers::{Desired, Manager, Observed, Owned, Readiness, Refusal};
 use crate::plan::{Operation, Step};
 
 /// What AWS says when the gateway is not there.
@@ -28,31 +28,47 @@ pub struct NatGateway;
 
 type Gateway = aws_sdk_ec2::types::NatGateway;
 
-/// Deleted gateways stay visible for about an hour and are not there; of several with our tags those that
-/// AWS takes down or that failed give way to a living one.
-async fn describe(aws: &Session, select: Select) -> Result<Vec<Gateway>, AwsError> {
-    let call =
-        aws.ec2().describe_nat_gateways().set_nat_gateway_ids(select.ids()).set_filter(select.filters());
-    let mut pages = call.into_paginator().send();
-    let mut found = Vec::new();
-    while let Some(page) = pages.next().await {
-        let page = page.map_err(|error| AwsError::from_sdk("DescribeNatGateways", error))?;
-        found.extend(page.nat_gateways.unwrap_or_default());
-    }
-    found.retain(|gateway| gateway.state != Some(NatGatewayState::Deleted));
-    let living = |gateway: &Gateway| {
-        matches!(gateway.state, Some(NatGatewayState::Available | NatGatewayState::Pending))
-    };
-    if found.len() > 1 && found.iter().any(living) {
-        found.retain(living);
-    }
-    Ok(found)
-}
+impl Described for Gateway {
+    const ID_FIELD: &'static str = "natGatewayID";
+    const ID_FILTER: &'static str = "nat-gateway-id";
+    const RESOURCE: &'static str = "natgateway";
 
-fn identity(gateway: &Gateway) -> Identity {
-    Identity {
-        id: gateway.nat_gateway_id.clone().unwrap_or_default(),
-        tags: super::tags_of(gateway.tags.as_deref()),
+    fn reads(reads: &Reads) -> &Finder<Self> {
+        &reads.nat_gateways
+    }
+
+    /// Deleted gateways stay visible for about an hour and are not there.
+    async fn describe(aws: Session, filters: Vec<Filter>) -> Result<Vec<Self>, AwsError> {
+        let mut pages = aws.ec2().describe_nat_gateways().set_filter(Some(filters)).into_paginator().send();
+        let mut found = Vec::new();
+        while let Some(page) = pages.next().await {
+            let page = page.map_err(|error| AwsError::from_sdk("DescribeNatGateways", error))?;
+            found.extend(page.nat_gateways.unwrap_or_default());
+        }
+        found.retain(|gateway| gateway.state != Some(NatGatewayState::Deleted));
+        Ok(found)
+    }
+
+    fn identity(&self) -> Identity {
+        Identity {
+            id: self.nat_gateway_id.clone().unwrap_or_default(),
+            tags: super::tags_of(self.tags.as_deref()),
+        }
+    }
+
+    fn is_ending(&self) -> bool {
+        matches!(self.state, Some(NatGatewayState::Deleted | NatGatewayState::Deleting))
+    }
+
+    /// Those that AWS takes down or that failed give way to a living one.
+    fn standing(mut found: Vec<Self>) -> Vec<Self> {
+        let living = |gateway: &Gateway| {
+            matches!(gateway.state, Some(NatGatewayState::Available | NatGatewayState::Pending))
+        };
+        if found.len() > 1 && found.iter().any(living) {
+            found.retain(living);
+        }
+        found
     }
 }
 
@@ -61,7 +77,7 @@ fn time(stamp: Option<aws_smithy_types::DateTime>) -> Option<Timestamp> {
 }
 
 fn read(desired: &Desired, gateway: &Gateway) -> Observed {
-    let Identity { id, tags } = identity(gateway);
+    let Identity { id, tags } = gateway.identity();
     let addresses = gateway.nat_gateway_addresses.as_deref().unwrap_or_default();
     let regional = gateway.availability_mode == Some(AvailabilityMode::Regional);
     let primary = addresses.iter().find(|address| address.is_primary == Some(true)).or(addresses.first());
@@ -181,8 +197,16 @@ impl Manager for NatGateway {
         true
     }
 
+    fn reads_in_batches(&self) -> bool {
+        true
+    }
+
+    async fn owned(&self, aws: &Session, fleet: &FleetId, _: &[Value]) -> Result<Vec<Owned>, AwsError> {
+        super::owned::<Gateway>(aws, fleet).await
+    }
+
     async fn observe(&self, aws: &Session, desired: &Desired) -> Result<Option<Observed>, AwsError> {
-        let found = super::find(desired, "natGatewayID", |select| describe(aws, select), identity).await?;
+        let found = super::find::<Gateway>(aws, desired).await?;
         Ok(found.map(|gateway| read(desired, &gateway)))
     }
 

@@ -3,17 +3,17 @@
 use std::collections::BTreeMap;
 
 use async_trait::async_trait;
-use aws_sdk_ec2::types::{ResourceType, Route, RouteOrigin};
+use aws_sdk_ec2::types::{Filter, ResourceType, Route, RouteOrigin};
 use serde_json::Value;
 
-use super::{Identity, Select, answered, immutable, network, text};
-use crate::api::GroupKind;
+use super::{Described, Identity, answered, immutable, network, text};
 use crate::api::ack::ec2::{
     RouteTableAssociation, RouteTableAssociationState, RouteTablePropagatingVgw, RouteTableRoute,
     RouteTableRouteStatus, RouteTableSpec, RouteTableStatus,
 };
-use crate::aws::{AwsError, Session};
-use crate::managers::{Desired, Manager, Observed, Readiness, Refusal};
+use crate::api::{FleetId, GroupKind};
+use crate::aws::{AwsError, Finder, Reads, Session};
+use crate::managers::{Desired, Manager, Observed, Owned, Readiness, Refusal};
 use crate::plan::{Argument, Operation, Step};
 
 /// What AWS says when the table is not there.
@@ -41,22 +41,30 @@ type Table = aws_sdk_ec2::types::RouteTable;
 
 // --- observe --------------------------------------------------------------------------------------
 
-async fn describe(aws: &Session, select: Select) -> Result<Vec<Table>, AwsError> {
-    let call =
-        aws.ec2().describe_route_tables().set_route_table_ids(select.ids()).set_filters(select.filters());
-    let mut pages = call.into_paginator().send();
-    let mut found = Vec::new();
-    while let Some(page) = pages.next().await {
-        let page = page.map_err(|error| AwsError::from_sdk("DescribeRouteTables", error))?;
-        found.extend(page.route_tables.unwrap_or_default());
-    }
-    Ok(found)
-}
+impl Described for Table {
+    const ID_FIELD: &'static str = "routeTableID";
+    const ID_FILTER: &'static str = "route-table-id";
+    const RESOURCE: &'static str = "route-table";
 
-fn identity(table: &Table) -> Identity {
-    Identity {
-        id: table.route_table_id.clone().unwrap_or_default(),
-        tags: super::tags_of(table.tags.as_deref()),
+    fn reads(reads: &Reads) -> &Finder<Self> {
+        &reads.route_tables
+    }
+
+    async fn describe(aws: Session, filters: Vec<Filter>) -> Result<Vec<Self>, AwsError> {
+        let mut pages = aws.ec2().describe_route_tables().set_filters(Some(filters)).into_paginator().send();
+        let mut found = Vec::new();
+        while let Some(page) = pages.next().await {
+            let page = page.map_err(|error| AwsError::from_sdk("DescribeRouteTables", error))?;
+            found.extend(page.route_tables.unwrap_or_default());
+        }
+        Ok(found)
+    }
+
+    fn identity(&self) -> Identity {
+        Identity {
+            id: self.route_table_id.clone().unwrap_or_default(),
+            tags: super::tags_of(self.tags.as_deref()),
+        }
     }
 }
 
@@ -112,7 +120,7 @@ fn route_status(route: &Route) -> RouteTableRouteStatus {
 }
 
 fn read(desired: &Desired, table: &Table) -> Observed {
-    let Identity { id, tags } = identity(table);
+    let Identity { id, tags } = table.identity();
     let routes = table.routes.as_deref().unwrap_or_default();
     let spec = RouteTableSpec {
         routes: Some(routes.iter().filter(|route| made_by_hand(route)).map(route_of).collect()),
@@ -269,8 +277,16 @@ impl Manager for RouteTable {
         false
     }
 
+    fn reads_in_batches(&self) -> bool {
+        true
+    }
+
+    async fn owned(&self, aws: &Session, fleet: &FleetId, _: &[Value]) -> Result<Vec<Owned>, AwsError> {
+        super::owned::<Table>(aws, fleet).await
+    }
+
     async fn observe(&self, aws: &Session, desired: &Desired) -> Result<Option<Observed>, AwsError> {
-        let found = super::find(desired, "routeTableID", |select| describe(aws, select), identity).await?;
+        let found = super::find::<Table>(aws, desired).await?;
         Ok(found.map(|table| read(desired, &table)))
     }
 

@@ -6,20 +6,21 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use aws_sdk_ec2::types::{
-    IpPermission, IpRange, Ipv6Range, PrefixListId, ResourceType, SecurityGroupRule as Rule, UserIdGroupPair,
+    Filter, IpPermission, IpRange, Ipv6Range, PrefixListId, ResourceType, SecurityGroupRule as Rule,
+    UserIdGroupPair,
 };
 use serde_json::Value;
 
 use self::rules::Rules;
-use super::{Identity, Select, answered, filter, immutable, text};
-use crate::api::GroupKind;
+use super::{Described, Identity, answered, filter_any, immutable, text};
 use crate::api::ack::Tag;
 use crate::api::ack::ec2::{
     SecurityGroupIpRange, SecurityGroupIpv6Range, SecurityGroupPermission, SecurityGroupPrefixListId,
     SecurityGroupRule, SecurityGroupSpec, SecurityGroupStatus, SecurityGroupUserIdGroupPair,
 };
-use crate::aws::{AwsError, ErrorClass, Session};
-use crate::managers::{Desired, Manager, Observed, Readiness, Refusal};
+use crate::api::{FleetId, GroupKind};
+use crate::aws::{AwsError, ErrorClass, Finder, Reads, Session};
+use crate::managers::{Desired, Manager, Observed, Owned, Readiness, Refusal};
 use crate::plan::{Argument, Operation, Step};
 
 /// What AWS says when the group is not there.
@@ -34,30 +35,45 @@ type Group = aws_sdk_ec2::types::SecurityGroup;
 
 // --- observe --------------------------------------------------------------------------------------
 
-async fn describe(aws: &Session, select: Select) -> Result<Vec<Group>, AwsError> {
-    let call = aws.ec2().describe_security_groups().set_group_ids(select.ids()).set_filters(select.filters());
-    let mut pages = call.into_paginator().send();
-    let mut found = Vec::new();
-    while let Some(page) = pages.next().await {
-        let page = page.map_err(|error| AwsError::from_sdk("DescribeSecurityGroups", error))?;
-        found.extend(page.security_groups.unwrap_or_default());
+impl Described for Group {
+    const ID_FIELD: &'static str = "id";
+    const ID_FILTER: &'static str = "group-id";
+    const RESOURCE: &'static str = "security-group";
+
+    fn reads(reads: &Reads) -> &Finder<Self> {
+        &reads.security_groups
     }
-    Ok(found)
+
+    async fn describe(aws: Session, filters: Vec<Filter>) -> Result<Vec<Self>, AwsError> {
+        let mut pages =
+            aws.ec2().describe_security_groups().set_filters(Some(filters)).into_paginator().send();
+        let mut found = Vec::new();
+        while let Some(page) = pages.next().await {
+            let page = page.map_err(|error| AwsError::from_sdk("DescribeSecurityGroups", error))?;
+            found.extend(page.security_groups.unwrap_or_default());
+        }
+        Ok(found)
+    }
+
+    fn identity(&self) -> Identity {
+        Identity { id: self.group_id.clone().unwrap_or_default(), tags: super::tags_of(self.tags.as_deref()) }
+    }
 }
 
 async fn describe_rules(aws: &Session, group: &str) -> Result<Vec<Rule>, AwsError> {
-    let call = aws.ec2().describe_security_group_rules().filters(filter("group-id", group));
-    let mut pages = call.into_paginator().send();
-    let mut found = Vec::new();
-    while let Some(page) = pages.next().await {
-        let page = page.map_err(|error| AwsError::from_sdk("DescribeSecurityGroupRules", error))?;
-        found.extend(page.security_group_rules.unwrap_or_default());
-    }
-    Ok(found)
-}
-
-fn identity(group: &Group) -> Identity {
-    Identity { id: group.group_id.clone().unwrap_or_default(), tags: super::tags_of(group.tags.as_deref()) }
+    let session = aws.clone();
+    let read = move |groups: Vec<String>| async move {
+        let call = session.ec2().describe_security_group_rules().filters(filter_any("group-id", groups));
+        let mut pages = call.into_paginator().send();
+        let mut found = Vec::new();
+        while let Some(page) = pages.next().await {
+            let page = page.map_err(|error| AwsError::from_sdk("DescribeSecurityGroupRules", error))?;
+            let rules = page.security_group_rules.unwrap_or_default();
+            found.extend(rules.into_iter().filter_map(|rule| Some((rule.group_id.clone()?, rule))));
+        }
+        Ok(found)
+    };
+    aws.reads().rules.get(group, read).await
 }
 
 fn permission(given: &IpPermission) -> SecurityGroupPermission {
@@ -111,7 +127,7 @@ fn rule_status(rule: &Rule) -> SecurityGroupRule {
 }
 
 fn read(desired: &Desired, group: &Group, rules: &[Rule]) -> Observed {
-    let Identity { id, tags } = identity(group);
+    let Identity { id, tags } = group.identity();
     let spec = SecurityGroupSpec {
         description: group.description.clone().unwrap_or_default(),
         egress_rules: Some(group.ip_permissions_egress.iter().flatten().map(permission).collect()),
@@ -238,8 +254,16 @@ impl Manager for SecurityGroup {
         false
     }
 
+    fn reads_in_batches(&self) -> bool {
+        true
+    }
+
+    async fn owned(&self, aws: &Session, fleet: &FleetId, _: &[Value]) -> Result<Vec<Owned>, AwsError> {
+        super::owned::<Group>(aws, fleet).await
+    }
+
     async fn observe(&self, aws: &Session, desired: &Desired) -> Result<Option<Observed>, AwsError> {
-        let Some(group) = super::find(desired, "id", |select| describe(aws, select), identity).await? else {
+        let Some(group) = super::find::<Group>(aws, desired).await? else {
             return Ok(None);
         };
         let rules = describe_rules(aws, group.group_id().unwrap_or_default()).await?;

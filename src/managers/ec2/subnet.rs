@@ -3,17 +3,19 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use aws_sdk_ec2::types::{AttributeBooleanValue, HostnameType, ResourceType, RouteTableAssociation};
+use aws_sdk_ec2::types::{
+    AttributeBooleanValue, Filter, HostnameType, ResourceType, RouteTable, RouteTableAssociation,
+};
 use serde_json::Value;
 
-use super::{Identity, Select, answered, filter, immutable, network, text};
-use crate::api::GroupKind;
+use super::{Described, Identity, answered, immutable, network, text};
 use crate::api::ack::ec2::{
     SubnetIpv6CidrBlockAssociation, SubnetIpv6CidrBlockState, SubnetPrivateDnsNameOptionsOnLaunch,
     SubnetSpec, SubnetStatus,
 };
-use crate::aws::{AwsError, ErrorClass, Session};
-use crate::managers::{Desired, Manager, Observed, Readiness, Refusal};
+use crate::api::{FleetId, GroupKind};
+use crate::aws::{AwsError, ErrorClass, Finder, Reads, Session};
+use crate::managers::{Desired, Manager, Observed, Owned, Readiness, Refusal};
 use crate::plan::{Argument, Operation, Step};
 
 /// What AWS says when the subnet is not there.
@@ -27,33 +29,42 @@ type AwsSubnet = aws_sdk_ec2::types::Subnet;
 
 // --- observe --------------------------------------------------------------------------------------
 
-async fn describe(aws: &Session, select: Select) -> Result<Vec<AwsSubnet>, AwsError> {
-    let call = aws.ec2().describe_subnets().set_subnet_ids(select.ids()).set_filters(select.filters());
-    let mut pages = call.into_paginator().send();
-    let mut found = Vec::new();
-    while let Some(page) = pages.next().await {
-        let page = page.map_err(|error| AwsError::from_sdk("DescribeSubnets", error))?;
-        found.extend(page.subnets.unwrap_or_default());
-    }
-    Ok(found)
-}
+impl Described for AwsSubnet {
+    const ID_FIELD: &'static str = "subnetID";
+    const ID_FILTER: &'static str = "subnet-id";
+    const RESOURCE: &'static str = "subnet";
 
-fn identity(subnet: &AwsSubnet) -> Identity {
-    Identity {
-        id: subnet.subnet_id.clone().unwrap_or_default(),
-        tags: super::tags_of(subnet.tags.as_deref()),
+    fn reads(reads: &Reads) -> &Finder<Self> {
+        &reads.subnets
+    }
+
+    async fn describe(aws: Session, filters: Vec<Filter>) -> Result<Vec<Self>, AwsError> {
+        let mut pages = aws.ec2().describe_subnets().set_filters(Some(filters)).into_paginator().send();
+        let mut found = Vec::new();
+        while let Some(page) = pages.next().await {
+            let page = page.map_err(|error| AwsError::from_sdk("DescribeSubnets", error))?;
+            found.extend(page.subnets.unwrap_or_default());
+        }
+        Ok(found)
+    }
+
+    fn identity(&self) -> Identity {
+        Identity {
+            id: self.subnet_id.clone().unwrap_or_default(),
+            tags: super::tags_of(self.tags.as_deref()),
+        }
     }
 }
 
 /// The explicit association of a subnet with a route table; without one the main table holds.
 async fn association(aws: &Session, subnet: &str) -> Result<Option<RouteTableAssociation>, AwsError> {
-    let call = aws.ec2().describe_route_tables().filters(filter("association.subnet-id", subnet));
-    let answer = call.send().await.map_err(|error| AwsError::from_sdk("DescribeRouteTables", error))?;
-    let associations = answer
-        .route_tables
-        .unwrap_or_default()
-        .into_iter()
-        .flat_map(|table| table.associations.unwrap_or_default());
+    let batch = &aws.reads().route_tables_by_subnet;
+    let subnets = |table: &RouteTable| {
+        let associations = table.associations.iter().flatten();
+        associations.filter_map(|one| one.subnet_id.clone()).collect()
+    };
+    let tables = super::find_by(aws, batch, "association.subnet-id", subnet, subnets).await?;
+    let associations = tables.into_iter().flat_map(|table| table.associations.unwrap_or_default());
     let mut ours = associations.filter(|one| one.subnet_id() == Some(subnet));
     Ok(ours.find(|one| {
         let state = one.association_state.as_ref().and_then(|state| state.state.as_ref());
@@ -62,7 +73,7 @@ async fn association(aws: &Session, subnet: &str) -> Result<Option<RouteTableAss
 }
 
 fn read(desired: &Desired, subnet: &AwsSubnet, table: Option<Vec<String>>) -> Observed {
-    let Identity { id, tags } = identity(subnet);
+    let Identity { id, tags } = subnet.identity();
     let ipv6: Vec<SubnetIpv6CidrBlockAssociation> = subnet
         .ipv6_cidr_block_association_set
         .iter()
@@ -275,9 +286,16 @@ impl Manager for Subnet {
         false
     }
 
+    fn reads_in_batches(&self) -> bool {
+        true
+    }
+
+    async fn owned(&self, aws: &Session, fleet: &FleetId, _: &[Value]) -> Result<Vec<Owned>, AwsError> {
+        super::owned::<AwsSubnet>(aws, fleet).await
+    }
+
     async fn observe(&self, aws: &Session, desired: &Desired) -> Result<Option<Observed>, AwsError> {
-        let Some(subnet) = super::find(desired, "subnetID", |select| describe(aws, select), identity).await?
-        else {
+        let Some(subnet) = super::find::<AwsSubnet>(aws, desired).await? else {
             return Ok(None);
         };
         let stated = desired.spec.get("routeTables").is_some_and(|tables| !tables.is_null());

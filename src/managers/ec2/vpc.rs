@@ -3,17 +3,19 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use aws_sdk_ec2::types::{AttributeBooleanValue, ResourceType, Tenancy, VpcAttributeName};
+use aws_sdk_ec2::types::{
+    AttributeBooleanValue, Filter, ResourceType, SecurityGroup, Tenancy, VpcAttributeName,
+};
 use serde_json::Value;
 
-use super::{Identity, Select, answered, filter, immutable, network, text};
-use crate::api::GroupKind;
+use super::{Described, Identity, answered, filter, filter_any, immutable, network, text};
 use crate::api::ack::ec2::{
     VpcCidrBlockAssociation, VpcCidrBlockState, VpcIpv6CidrBlockAssociation, VpcIpv6CidrBlockState, VpcSpec,
     VpcStatus,
 };
-use crate::aws::{AwsError, Session};
-use crate::managers::{Desired, Manager, Observed, Readiness, Refusal};
+use crate::api::{FleetId, GroupKind};
+use crate::aws::{AwsError, Finder, Reads, Session};
+use crate::managers::{Desired, Manager, Observed, Owned, Readiness, Refusal};
 use crate::plan::{Argument, Operation, Step};
 
 /// What AWS says when the VPC is not there.
@@ -30,20 +32,28 @@ type AwsVpc = aws_sdk_ec2::types::Vpc;
 
 // --- observe --------------------------------------------------------------------------------------
 
-async fn describe(aws: &Session, select: Select) -> Result<Vec<AwsVpc>, AwsError> {
-    let call = aws.ec2().describe_vpcs().set_vpc_ids(select.ids()).set_filters(select.filters());
-    let mut pages = call.into_paginator().send();
-    let mut found = Vec::new();
-    while let Some(page) = pages.next().await {
-        found.extend(
-            page.map_err(|error| AwsError::from_sdk("DescribeVpcs", error))?.vpcs.unwrap_or_default(),
-        );
-    }
-    Ok(found)
-}
+impl Described for AwsVpc {
+    const ID_FIELD: &'static str = "vpcID";
+    const ID_FILTER: &'static str = "vpc-id";
+    const RESOURCE: &'static str = "vpc";
 
-fn identity(vpc: &AwsVpc) -> Identity {
-    Identity { id: vpc.vpc_id.clone().unwrap_or_default(), tags: super::tags_of(vpc.tags.as_deref()) }
+    fn reads(reads: &Reads) -> &Finder<Self> {
+        &reads.vpcs
+    }
+
+    async fn describe(aws: Session, filters: Vec<Filter>) -> Result<Vec<Self>, AwsError> {
+        let mut pages = aws.ec2().describe_vpcs().set_filters(Some(filters)).into_paginator().send();
+        let mut found = Vec::new();
+        while let Some(page) = pages.next().await {
+            let page = page.map_err(|error| AwsError::from_sdk("DescribeVpcs", error))?;
+            found.extend(page.vpcs.unwrap_or_default());
+        }
+        Ok(found)
+    }
+
+    fn identity(&self) -> Identity {
+        Identity { id: self.vpc_id.clone().unwrap_or_default(), tags: super::tags_of(self.tags.as_deref()) }
+    }
 }
 
 /// What DescribeVpcs does not tell. Asked for only where the author states it: a call each.
@@ -93,11 +103,14 @@ async fn extras(aws: &Session, id: &str, spec: &VpcSpec) -> Result<Extras, AwsEr
 }
 
 /// The security group that every VPC is born with.
-async fn default_group(aws: &Session, vpc: &str) -> Result<aws_sdk_ec2::types::SecurityGroup, AwsError> {
-    let filters = vec![filter("vpc-id", vpc), filter("group-name", "default")];
-    let answer = aws.ec2().describe_security_groups().set_filters(Some(filters)).send().await;
-    let answer = answer.map_err(|error| AwsError::from_sdk("DescribeSecurityGroups", error))?;
-    let group = answer.security_groups.unwrap_or_default().into_iter().next();
+async fn default_group(aws: &Session, vpc: &str) -> Result<SecurityGroup, AwsError> {
+    let session = aws.clone();
+    let read = move |vpcs: Vec<String>| async move {
+        let filters = vec![filter_any("vpc-id", vpcs), filter("group-name", "default")];
+        let groups = SecurityGroup::describe(session, filters).await?;
+        Ok(groups.into_iter().filter_map(|group| Some((group.vpc_id.clone()?, group))).collect())
+    };
+    let group = aws.reads().default_groups.get(vpc, read).await?.into_iter().next();
     group.ok_or_else(|| AwsError {
         class: crate::aws::ErrorClass::Propagating,
         operation: "DescribeSecurityGroups",
@@ -113,7 +126,7 @@ fn stands(state: Option<&str>) -> bool {
 }
 
 fn read(desired: &Desired, vpc: &AwsVpc, extras: Extras) -> Observed {
-    let Identity { id, tags } = identity(vpc);
+    let Identity { id, tags } = vpc.identity();
     let blocks: Vec<VpcCidrBlockAssociation> = vpc
         .cidr_block_association_set
         .iter()
@@ -344,8 +357,16 @@ impl Manager for Vpc {
         false
     }
 
+    fn reads_in_batches(&self) -> bool {
+        true
+    }
+
+    async fn owned(&self, aws: &Session, fleet: &FleetId, _: &[Value]) -> Result<Vec<Owned>, AwsError> {
+        super::owned::<AwsVpc>(aws, fleet).await
+    }
+
     async fn observe(&self, aws: &Session, desired: &Desired) -> Result<Option<Observed>, AwsError> {
-        let Some(vpc) = super::find(desired, "vpcID", |select| describe(aws, select), identity).await? else {
+        let Some(vpc) = super::find::<AwsVpc>(aws, desired).await? else {
             return Ok(None);
         };
         let spec: VpcSpec = super::known(&desired.spec);

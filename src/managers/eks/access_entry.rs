@@ -14,11 +14,11 @@ use super::super::fields::{
     timestamp,
 };
 use super::super::tagging;
-use super::super::{Desired, Manager, Observed, Readiness, Refusal};
+use super::super::{Desired, Manager, Observed, Owned, Readiness, Refusal};
 use super::{
     GROUP, cluster_name, immutable, map_argument, perform_tags, removed, settled, tag_map, tag_steps,
 };
-use crate::api::GroupKind;
+use crate::api::{FleetId, GroupKind};
 use crate::aws::{AwsError, Dependency, Session};
 use crate::plan::{Operation, Step};
 
@@ -195,6 +195,10 @@ impl Manager for AccessEntryManager {
 
     fn create_takes_token(&self) -> bool {
         true
+    }
+
+    async fn owned(&self, aws: &Session, fleet: &FleetId, held: &[Value]) -> Result<Vec<Owned>, AwsError> {
+        super::owned::access_entries(aws, fleet, held).await
     }
 
     async fn observe(&self, aws: &Session, desired: &Desired) -> Result<Option<Observed>, AwsError> {

@@ -9,12 +9,12 @@ use serde_json::{Value, json};
 
 use super::super::fields::{EXTENSION, compact, differs, list, metadata, owned, text, timestamp};
 use super::super::tagging;
-use super::super::{Desired, Manager, Observed, Readiness, Refusal};
+use super::super::{Desired, Manager, Observed, Owned, Readiness, Refusal};
 use super::{
     GROUP, cluster_name, map_argument, perform_tags, removed, settled, state, tag_map, tag_steps, update,
     with_issues,
 };
-use crate::api::GroupKind;
+use crate::api::{FleetId, GroupKind};
 use crate::aws::{AwsError, Dependency, Session};
 use crate::plan::{Operation, Step};
 use crate::yaml;
@@ -190,6 +190,10 @@ impl Manager for AddonManager {
 
     fn create_takes_token(&self) -> bool {
         true
+    }
+
+    async fn owned(&self, aws: &Session, fleet: &FleetId, held: &[Value]) -> Result<Vec<Owned>, AwsError> {
+        super::owned::addons(aws, fleet, held).await
     }
 
     async fn observe(&self, aws: &Session, desired: &Desired) -> Result<Option<Observed>, AwsError> {

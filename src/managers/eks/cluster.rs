@@ -10,11 +10,11 @@ use serde_json::{Value, json};
 
 use super::super::fields::{EXTENSION, compact, flag, metadata, text};
 use super::super::tagging;
-use super::super::{Desired, Manager, Observed, Readiness, Refusal};
+use super::super::{Desired, Manager, Observed, Owned, Readiness, Refusal};
 use super::{
     GROUP, immutable, map_argument, perform_tags, removed, state, tag_map, tag_steps, update, with_issues,
 };
-use crate::api::GroupKind;
+use crate::api::{FleetId, GroupKind};
 use crate::aws::{AwsError, ErrorClass, Session};
 use crate::plan::{Operation, Step};
 
@@ -108,6 +108,10 @@ impl Manager for ClusterManager {
 
     fn create_takes_token(&self) -> bool {
         true
+    }
+
+    async fn owned(&self, aws: &Session, fleet: &FleetId, held: &[Value]) -> Result<Vec<Owned>, AwsError> {
+        super::owned::clusters(aws, fleet, held).await
     }
 
     async fn observe(&self, aws: &Session, desired: &Desired) -> Result<Option<Observed>, AwsError> {

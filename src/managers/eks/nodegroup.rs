@@ -11,12 +11,12 @@ use super::super::fields::{
     EXTENSION, compact, differs, integer, list, metadata, owned, text, text_map, texts, timestamp,
 };
 use super::super::tagging;
-use super::super::{Desired, Manager, Observed, Readiness, Refusal};
+use super::super::{Desired, Manager, Observed, Owned, Readiness, Refusal};
 use super::{
     GROUP, Version, cluster_name, immutable, map_argument, perform_tags, removed, settled, state, tag_map,
     tag_steps, update, with_issues,
 };
-use crate::api::GroupKind;
+use crate::api::{FleetId, GroupKind};
 use crate::aws::{AwsError, Dependency, Session};
 use crate::plan::{Operation, Step};
 
@@ -312,6 +312,10 @@ impl Manager for NodegroupManager {
 
     fn create_takes_token(&self) -> bool {
         true
+    }
+
+    async fn owned(&self, aws: &Session, fleet: &FleetId, held: &[Value]) -> Result<Vec<Owned>, AwsError> {
+        super::owned::nodegroups(aws, fleet, held).await
     }
 
     async fn observe(&self, aws: &Session, desired: &Desired) -> Result<Option<Observed>, AwsError> {

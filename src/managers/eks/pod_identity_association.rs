@@ -7,11 +7,11 @@ use serde_json::{Value, json};
 
 use super::super::fields::{EXTENSION, compact, differs, flag, metadata, owned, text, timestamp};
 use super::super::tagging;
-use super::super::{Desired, Manager, Observed, Readiness, Refusal, document};
+use super::super::{Desired, Manager, Observed, Owned, Readiness, Refusal, document};
 use super::{
     GROUP, cluster_name, immutable, map_argument, perform_tags, removed, settled, tag_map, tag_steps,
 };
-use crate::api::GroupKind;
+use crate::api::{FleetId, GroupKind};
 use crate::aws::{AwsError, Dependency, Session};
 use crate::plan::{Operation, Step};
 
@@ -157,6 +157,10 @@ impl Manager for PodIdentityAssociationManager {
 
     fn create_takes_token(&self) -> bool {
         true
+    }
+
+    async fn owned(&self, aws: &Session, fleet: &FleetId, held: &[Value]) -> Result<Vec<Owned>, AwsError> {
+        super::owned::pod_identities(aws, fleet, held).await
     }
 
     async fn observe(&self, aws: &Session, desired: &Desired) -> Result<Option<Observed>, AwsError> {

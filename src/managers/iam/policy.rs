@@ -1,6 +1,8 @@
 //! `Policy`: one customer managed policy and its versions. Its ARN follows from account, path and name, so it
 //! is found without any memory.
 
+use std::collections::BTreeSet;
+
 use async_trait::async_trait;
 use aws_sdk_iam::types;
 use serde_json::{Value, json};
@@ -9,9 +11,9 @@ use super::super::fields::{
     EXTENSION, arn, compact, differs, metadata, owned, partition, shown, text, texts, timestamp,
 };
 use super::super::tagging::{self, TagChanges};
-use super::super::{Desired, Manager, Observed, Readiness, Refusal, document};
-use super::{GROUP, removed, settled, tag_keys, tag_list, tag_map, unknown_call};
-use crate::api::GroupKind;
+use super::super::{Desired, Manager, Observed, Owned, Readiness, Refusal, document};
+use super::{GROUP, is_of, removed, settled, tag_keys, tag_list, tag_map, unknown_call};
+use crate::api::{FleetId, GroupKind};
 use crate::aws::{AwsError, Session};
 use crate::plan::{Operation, Step};
 
@@ -180,6 +182,41 @@ impl Manager for PolicyManager {
 
     fn create_takes_token(&self) -> bool {
         false
+    }
+
+    /// No list of IAM gives a policy's tags: each that nobody is known to hold is read.
+    async fn owned(&self, aws: &Session, fleet: &FleetId, held: &[Value]) -> Result<Vec<Owned>, AwsError> {
+        let path = |spec: &Value| text(spec, "/path").unwrap_or("/").to_owned();
+        let held: BTreeSet<(String, String)> =
+            held.iter().filter_map(|spec| Some((path(spec), text(spec, "/name")?.to_owned()))).collect();
+        let call = aws.iam().list_policies().scope(types::PolicyScopeType::Local);
+        let policies: Result<Vec<_>, _> = call.into_paginator().items().send().collect().await;
+        let policies = policies.map_err(|error| AwsError::from_sdk("ListPolicies", error))?;
+        let mut all = Vec::new();
+        for policy in policies {
+            let (Some(arn), Some(life), Some(name)) = (policy.arn, policy.policy_id, policy.policy_name)
+            else {
+                continue;
+            };
+            let path = policy.path.unwrap_or_else(|| "/".into());
+            if held.contains(&(path.clone(), name.clone())) {
+                continue;
+            }
+            let read = async || {
+                let answer = aws.iam().get_policy().policy_arn(&arn).send().await;
+                answer.map_err(|error| AwsError::from_sdk("GetPolicy", error))
+            };
+            let tags = match aws.patiently(read).await {
+                Ok(answer) => answer.policy.map(|policy| tag_map(policy.tags())).unwrap_or_default(),
+                // Deleted since it was listed.
+                Err(error) if error.is_not_found() => continue,
+                Err(error) => return Err(error),
+            };
+            let spec = json!({"name": name, "path": path});
+            all.push(Owned { arn, life, spec, status: Value::Null, tags });
+        }
+        all.retain(|policy| is_of(&policy.tags, fleet));
+        Ok(all)
     }
 
     async fn observe(&self, aws: &Session, desired: &Desired) -> Result<Option<Observed>, AwsError> {

@@ -14,9 +14,9 @@ use super::super::fields::{
     timestamp,
 };
 use super::super::tagging::{self, TagChanges};
-use super::super::{Desired, Manager, Observed, Readiness, Refusal, document};
-use super::{GROUP, removed, settled, tag_keys, tag_list, tag_map, unknown_call};
-use crate::api::GroupKind;
+use super::super::{Desired, Manager, Observed, Owned, Readiness, Refusal, document};
+use super::{GROUP, is_of, removed, settled, tag_keys, tag_list, tag_map, unknown_call};
+use crate::api::{FleetId, GroupKind};
 use crate::aws::{AwsError, Session};
 use crate::plan::{Operation, Step};
 
@@ -268,6 +268,28 @@ impl Manager for RoleManager {
 
     fn create_takes_token(&self) -> bool {
         false
+    }
+
+    /// ListRoles gives no tags; the account's authorization details do, a hundred roles a call.
+    async fn owned(&self, aws: &Session, fleet: &FleetId, _: &[Value]) -> Result<Vec<Owned>, AwsError> {
+        let call = aws.iam().get_account_authorization_details().filter(types::EntityType::Role);
+        let mut pages = call.into_paginator().send();
+        let mut all = Vec::new();
+        while let Some(page) = pages.next().await {
+            let page = page.map_err(|error| AwsError::from_sdk("GetAccountAuthorizationDetails", error))?;
+            let roles = page.role_detail_list.unwrap_or_default().into_iter();
+            all.extend(roles.filter_map(|role| {
+                Some(Owned {
+                    arn: role.arn?,
+                    life: role.role_id?,
+                    spec: json!({"name": role.role_name?}),
+                    status: Value::Null,
+                    tags: tag_map(role.tags.as_deref().unwrap_or_default()),
+                })
+            }));
+        }
+        all.retain(|role| is_of(&role.tags, fleet));
+        Ok(all)
     }
 
     async fn observe(&self, aws: &Session, desired: &Desired) -> Result<Option<Observed>, AwsError> {

@@ -10,13 +10,16 @@ mod eval;
 mod functions;
 mod library;
 mod parse;
+mod reads;
 pub mod template;
 mod types;
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
+pub use reads::Read;
 pub use types::{ObjectType, Type, assignable};
 
 /// The variables an expression may use.
@@ -129,6 +132,12 @@ pub struct Expression {
     ast: ::cel::IdedExpr,
     output: Type,
     references: BTreeSet<String>,
+    reads: BTreeSet<Read>,
+    /// Where the value is nothing but a part of a variable.
+    place: Option<Read>,
+    /// Fields and keys in the source: all that an error may name.
+    spelt: BTreeSet<String>,
+    concealed: bool,
 }
 
 impl Expression {
@@ -136,18 +145,34 @@ impl Expression {
     pub fn compile(source: &str, scope: &Scope) -> Result<Self, CompileError> {
         let mut parsed = parse::parse(source)?;
         let checked = check::check(&mut parsed, scope)?;
+        let found = parse::with_stack(|| reads::of(&parsed.ast, &checked.references));
         parse::with_stack(|| budget::meter(&mut parsed.ast));
         Ok(Self {
             source: source.to_owned(),
             ast: parsed.ast,
             output: checked.output,
             references: checked.references,
+            reads: found.places,
+            place: found.place,
+            spelt: found.spelt,
+            concealed: false,
         })
     }
 
     /// The text it was compiled from.
     pub fn source(&self) -> &str {
         &self.source
+    }
+
+    /// The text for people.
+    pub fn shown(&self) -> Cow<'_, str> {
+        let source = self.source.trim();
+        if self.concealed { Cow::Owned(template::without_literals(source)) } else { Cow::Borrowed(source) }
+    }
+
+    /// Keeps its literals to itself from now on: they stand in a Secret.
+    pub fn conceal(&mut self) {
+        self.concealed = true;
     }
 
     /// The type of its value.
@@ -158,6 +183,16 @@ impl Expression {
     /// The variables of the scope it mentions; variables of its own macros are not among them.
     pub fn references(&self) -> &BTreeSet<String> {
         &self.references
+    }
+
+    /// The parts of those variables that its value can depend on.
+    pub fn reads(&self) -> impl Iterator<Item = &Read> {
+        self.reads.iter()
+    }
+
+    /// The part of a variable that its value is, when it is nothing else: `${schema.spec.name}`.
+    pub fn place(&self) -> Option<&Read> {
+        self.place.as_ref()
     }
 
     /// Computes its value; absent optionals are null, timestamps and durations are text.

@@ -14,6 +14,7 @@ use std::time::Duration;
 
 use crate::api::{AccountId, CommitId, FleetId, Region};
 use crate::diagnostic::Diagnostic;
+use crate::redact::Known;
 
 pub use self::secret::{Secret, SecretError, SecretSource};
 pub use crate::graph::UnmanagedKinds;
@@ -261,6 +262,22 @@ impl Config {
     /// All mistakes at once, each with its place.
     pub fn parse(file: &str, text: &str) -> Result<Self, Vec<Diagnostic>> {
         read::config(file, text).0
+    }
+
+    /// Hands over every secret that the configuration leads to, so that none is printed. One that cannot be
+    /// read now is reported by who needs it.
+    pub fn teach(&self, known: &Known) {
+        let mut sources = vec![&self.webhook.github, &self.webhook.generic, &self.page.token];
+        let token;
+        if let Source::Git(Git { auth: GitAuth::Token { token: source, .. }, .. }) = &self.source {
+            token = Some(source.clone());
+            sources.push(&token);
+        }
+        for source in sources.into_iter().flatten() {
+            if let Ok(secret) = source.read() {
+                known.learn_text(secret.expose());
+            }
+        }
     }
 
     /// Every key that the file may have, e.g. `source.git.url`.

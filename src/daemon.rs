@@ -35,6 +35,7 @@ use crate::controllers::router::{ALL_DEFINITIONS, Queues, Router};
 use crate::controllers::waiting::Waiting;
 use crate::git::{Changes, Polled, Poller, PollerOptions, Revision, Source, Trigger};
 use crate::managers::registry;
+use crate::redact::Known;
 use crate::store::ObjectStore;
 use crate::store::mirror::Mirror;
 use crate::sync::{SyncSettings, SyncState, Syncer};
@@ -86,6 +87,8 @@ pub struct Parts {
     pub export: Option<Directory>,
     /// What people ask for beside Git.
     pub control: Option<Control>,
+    /// The secrets that must not be printed, shared with the log.
+    pub known: Arc<Known>,
 }
 
 /// A running daemon, as those see it who serve it to people.
@@ -146,7 +149,7 @@ impl Daemon {
     pub fn start(parts: Parts, stop: CancellationToken) -> Self {
         let tasks = TaskTracker::new();
         let Parts { clock, seed, store, source, sessions, settings, .. } = parts;
-        let mirror = Arc::new(Mirror::default());
+        let mirror = Arc::new(Mirror::teaching(parts.known));
         let graphs = Arc::new(Graphs::default());
         let waiting = Arc::new(Waiting::default());
         let queues = Queues {

@@ -26,6 +26,7 @@ mod projection;
 mod readiness;
 mod resolve;
 mod selector;
+mod taint;
 mod template;
 mod verdict;
 mod words;
@@ -33,7 +34,7 @@ mod words;
 #[cfg(test)]
 mod tests;
 
-pub use children::{ANNOTATION_APPLY_ORDER, LABEL_COLLECTION_INDEX, LABEL_COLLECTION_SIZE};
+pub use children::{ANNOTATION_APPLY_ORDER, LABEL_COLLECTION_INDEX, LABEL_COLLECTION_SIZE, without_secret};
 pub use compile::{Compiled, compile};
 pub use definitions::{CompiledDefinitions, compile_all};
 pub use evaluate::{Lookup, MAX_COLLECTION};

@@ -31,5 +31,6 @@ pub mod diagnostic;
 pub mod fleet;
 pub mod graph;
 pub mod plan;
+pub mod redact;
 pub mod schema;
 pub mod yaml;

@@ -14,7 +14,6 @@ mod graph_picture;
 mod metrics;
 mod page;
 mod publish;
-mod redact;
 mod view;
 mod webhook;
 
@@ -37,7 +36,6 @@ use crate::sync::SyncState;
 
 pub use self::metrics::Metrics;
 pub use self::publish::Snapshot;
-pub use self::redact::{Redactor, mask};
 pub use self::view::{
     Child, ChildKind, ClusterDetail, ClusterRow, FleetView, HeldByGraph, Ignored, Leftover, Node, Objects,
     Phase, ResourceView, Steps, Summary, SyncView, Wait,

@@ -33,6 +33,8 @@ pub const ANNOTATION_INTENT: &str = "fleetwright.dev/intent";
 pub const ANNOTATION_IMPLICIT: &str = "fleetwright.dev/implicit";
 /// `allowed`: an immutable difference may be solved by delete and create.
 pub const ANNOTATION_REPLACE: &str = "fleetwright.dev/replace";
+/// JSON list of pointers to the object's values that may come from Secrets: they are never printed.
+pub const ANNOTATION_SENSITIVE: &str = "fleetwright.dev/sensitive";
 
 /// kro: who made a child.
 pub const LABEL_OWNED: &str = "kro.run/owned";

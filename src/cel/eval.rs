@@ -12,6 +12,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Number, Value, json};
 
+use super::library::OWN;
 use super::{Bindings, EvalError, Expression, Type, budget, parse};
 
 type Boxed<'v> = Box<dyn Val + 'v>;
@@ -27,26 +28,33 @@ pub(super) fn evaluate(expression: &Expression, bindings: &Bindings<'_>) -> Resu
                 context.add_variable_as_val(name.as_str(), to_cel(value, type_));
             }
         }
-        let result = CelValue::resolve_val(&expression.ast, &context).map_err(|error| classify(&error))?;
+        let result =
+            CelValue::resolve_val(&expression.ast, &context).map_err(|error| classify(&error, expression))?;
         to_json(result.as_ref()).map_err(EvalError::Fatal)
     })
 }
 
 /// Absence is worth waiting for, everything else is not. Values are told by their type alone: they may be
-/// a Secret's, and the crate prints maps in an order that changes from call to call.
-fn classify(error: &ExecutionError) -> EvalError {
+/// a Secret's, and the crate prints maps in an order that changes from call to call. Keys and indices are
+/// values as well, unless the author has spelt them; so are the arguments that functions quote.
+fn classify(error: &ExecutionError, expression: &Expression) -> EvalError {
     let name = |value: &CelValue| format!("{:?}", value.type_of()).to_lowercase();
     let fatal = match error {
-        ExecutionError::NoSuchKey(key) => return EvalError::Pending(format!("no such key: {key}")),
+        ExecutionError::NoSuchKey(key) => {
+            return EvalError::Pending(absent("no such key", key, expression));
+        }
         ExecutionError::IndexOutOfBounds(CelValue::Int(index)) => {
-            return EvalError::Pending(format!("index out of bounds: {index}"));
+            return EvalError::Pending(absent("index out of bounds", &index.to_string(), expression));
         }
         ExecutionError::IndexOutOfBounds(_) => return EvalError::Pending("index out of bounds".into()),
         ExecutionError::UndeclaredReference(name) => {
             return EvalError::Pending(format!("`{name}` has no value yet"));
         }
         ExecutionError::FunctionError { message, .. } if budget::is_exceeded(error) => message.clone(),
-        ExecutionError::FunctionError { function, message } => format!("{function}: {message}"),
+        ExecutionError::FunctionError { function, message } => match function.strip_prefix(OWN) {
+            Some(function) => format!("{function}: {message}"),
+            None => format!("{function}: {}", objection(function)),
+        },
         ExecutionError::UnsupportedBinaryOperator(operator, left, right) => {
             format!("operator `{operator}` does not take {} and {}", name(left), name(right))
         }
@@ -67,13 +75,35 @@ fn classify(error: &ExecutionError) -> EvalError {
         ExecutionError::UnsupportedTargetType { target } => {
             format!("{} is no target of a call", name(target))
         }
+        ExecutionError::UnexpectedType { want, .. } => format!("a value of type {want} is needed"),
         ExecutionError::InvalidArgumentCount { .. }
-        | ExecutionError::UnexpectedType { .. }
         | ExecutionError::NoSuchOverload(_)
         | ExecutionError::MissingArgumentOrTarget => error.to_string(),
         _ => "the expression cannot be evaluated".into(),
     };
     EvalError::Fatal(budget::plain(&fatal))
+}
+
+/// Names what is not there, if the author has.
+fn absent(what: &str, name: &str, expression: &Expression) -> String {
+    if expression.spelt.contains(name) { format!("{what}: {name}") } else { what.to_owned() }
+}
+
+/// What is wrong with what a function was given, for those whose own errors quote it.
+fn objection(function: &str) -> &'static str {
+    match function {
+        "base64.decode" => "the text is not Base64",
+        "int" | "uint" => "the value is no such integer",
+        "double" => "the value is no number",
+        "bool" => "the value is neither true nor false",
+        "duration" => "the value is no duration such as `1h30m`, or it is too long",
+        "timestamp" => "the value is no time such as `2026-01-02T03:04:05Z`",
+        "timezone" => "the value is no time zone",
+        "matches" => "the pattern is not valid",
+        "string" => "the bytes are no text in UTF-8",
+        "value" => "the optional is empty",
+        _ => "it has no result for what it is given",
+    }
 }
 
 /// Reads a JSON value as its type says; what does not fit the type is read as what it is.
@@ -186,7 +216,7 @@ pub(super) fn to_json(value: &(dyn Val + '_)) -> Result<Value, String> {
     if let Some(value) = value.downcast_ref::<CelUInt>() {
         return match i64::try_from(*value.inner()) {
             Ok(integer) => Ok(json!(integer)),
-            Err(_) => Err(format!("the unsigned integer {} does not fit into 64 signed bits", value.inner())),
+            Err(_) => Err("an unsigned integer does not fit into 64 signed bits".to_owned()),
         };
     }
     if let Some(value) = value.downcast_ref::<CelDouble>() {
@@ -243,7 +273,7 @@ fn double_to_json(double: f64) -> Result<Value, String> {
     }
     Number::from_f64(double)
         .map(Value::Number)
-        .ok_or_else(|| format!("{double} is not a number JSON can hold"))
+        .ok_or_else(|| "a double is not a number that JSON can hold".to_owned())
 }
 
 /// Seconds with as many decimals as it takes, e.g. `5400s`, `0.25s`.

@@ -19,6 +19,9 @@ use super::eval::to_json;
 /// Applied to the range of every macro, so that maps are walked in the order of their keys.
 pub(super) const ORDERED: &str = "@ordered";
 
+/// Stands before the function's name in errors of this room, which quote no values.
+pub(super) const OWN: char = '@';
+
 type Arguments<'b, 'v> = Vec<CowVal<'b, 'v>>;
 type Outcome<'b, 'v> = Result<CowVal<'b, 'v>, ExecutionError>;
 
@@ -90,7 +93,7 @@ fn register(env: &mut Env) -> Result<(), DeclarationError> {
 }
 
 fn failed(function: &str, message: impl ToString) -> ExecutionError {
-    ExecutionError::function_error(function, message)
+    ExecutionError::function_error(&format!("{OWN}{}", function.trim_start_matches(OWN)), message)
 }
 
 /// The argument as the Rust type it was declared with.
@@ -161,7 +164,7 @@ fn seeded_int<'b, 'v>(args: Arguments<'b, 'v>) -> Outcome<'b, 'v> {
     let (least, most) = (integer(NAME, &args, 0)?, integer(NAME, &args, 1)?);
     let width =
         most.checked_sub(least).and_then(|width| u64::try_from(width).ok()).filter(|width| *width > 0);
-    let width = width.ok_or_else(|| failed(NAME, format!("min ({least}) must be less than max ({most})")))?;
+    let width = width.ok_or_else(|| failed(NAME, "min must be less than max"))?;
     let digest = Sha256::digest(text(NAME, &args, 2)?);
     let head = digest.iter().take(8).fold(0_u64, |head, byte| (head << 8) | u64::from(*byte));
     Ok(CowVal::owned(CelInt::from(least.wrapping_add((head % width) as i64))))
@@ -179,8 +182,9 @@ fn marshal<'b, 'v>(args: Arguments<'b, 'v>) -> Outcome<'b, 'v> {
 }
 
 fn unmarshal<'b, 'v>(args: Arguments<'b, 'v>) -> Outcome<'b, 'v> {
-    let value: Value = serde_json::from_str(text("json.unmarshal", &args, 0)?)
-        .map_err(|error| failed("json.unmarshal", format!("not valid JSON: {error}")))?;
+    let value: Value = serde_json::from_str(text("json.unmarshal", &args, 0)?).map_err(|error| {
+        failed("json.unmarshal", format!("not valid JSON: line {}, column {}", error.line(), error.column()))
+    })?;
     Ok(CowVal::Owned(as_doubles(&value)))
 }
 
@@ -234,8 +238,7 @@ fn edit<'b, 'v>(name: &str, args: Arguments<'b, 'v>) -> Outcome<'b, 'v> {
     let index = integer(name, &args, 1)?;
     let limit = if name == "lists.insertAtIndex" { list.len() + 1 } else { list.len() };
     let at = usize::try_from(index).ok().filter(|at| *at < limit);
-    let at =
-        at.ok_or_else(|| failed(name, format!("index {index} is outside the list of {} items", list.len())))?;
+    let at = at.ok_or_else(|| failed(name, "the index is outside the list"))?;
     match name {
         "lists.removeAtIndex" => drop(list.remove(at)),
         "lists.insertAtIndex" => list.insert(at, argument(name, &args, 2)?.clone_as_boxed()),

@@ -56,6 +56,40 @@ impl Template {
     }
 }
 
+/// An expression with `…` in the place of what its strings hold.
+pub(super) fn without_literals(source: &str) -> String {
+    let mut shown = String::with_capacity(source.len());
+    let mut rest = source;
+    while let Some(at) = rest.find(['"', '\'']) {
+        let (before, string) = rest.split_at(at);
+        let quote = string.get(..1).unwrap_or_default();
+        let triple = quote.repeat(3);
+        let delimiter = if string.starts_with(&triple) { triple.as_str() } else { quote };
+        let raw = before.ends_with(['r', 'R']) || before.to_lowercase().ends_with("rb");
+        shown.push_str(before);
+        shown.push_str(quote);
+        shown.push('…');
+        shown.push_str(quote);
+        let mut inside = string.get(delimiter.len()..).unwrap_or_default();
+        loop {
+            if let Some(after) = inside.strip_prefix(delimiter) {
+                inside = after;
+                break;
+            }
+            let mut chars = inside.chars();
+            match chars.next() {
+                None => break,
+                Some('\\') if !raw => drop(chars.next()),
+                Some(_) => {}
+            }
+            inside = chars.as_str();
+        }
+        rest = inside;
+    }
+    shown.push_str(rest);
+    shown
+}
+
 /// Cuts a string into literals and expressions.
 pub fn parse(text: &str) -> Result<Template, TemplateError> {
     let mut parts = Vec::new();

@@ -72,7 +72,7 @@ fn absence_is_pending_and_mistakes_are_fatal() {
         ("1 / zero", "fatal: Division by zero"),
         ("int('x' + string(zero))", "fatal: int"),
         ("b'x'", "fatal: bytes have no place"),
-        ("18446744073709551615u", "fatal: the unsigned integer"),
+        ("18446744073709551615u", "fatal: an unsigned integer"),
     ] {
         let said = run(source, &variables).unwrap_err();
         assert!(said.starts_with(expected), "{source}: {said}");

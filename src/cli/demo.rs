@@ -7,6 +7,7 @@ mod prepare;
 mod progress;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
@@ -17,7 +18,8 @@ use tokio_util::sync::CancellationToken;
 use super::{logs, run::interrupted};
 use crate::clock::Clock;
 use crate::config::{Config, Log, LogFormat};
-use crate::daemon::{self, Daemon};
+use crate::daemon::{self, Daemon, Parts};
+use crate::redact::Known;
 use crate::simulator::{Simulator, SimulatorConfig};
 use crate::web;
 
@@ -57,7 +59,8 @@ impl Demo {
             .with_context(|| format!("cannot create {}", self.directory.display()))?;
         let home = self.directory.canonicalize().context("cannot resolve the directory")?;
         let log = home.join("fleetwright.log");
-        log_to(&log)?;
+        let known = Arc::new(Known::default());
+        log_to(&log, known.clone())?;
 
         let stop = CancellationToken::new();
         let mut settings = SimulatorConfig::new(Clock::accelerated(self.speed));
@@ -80,7 +83,7 @@ impl Demo {
             .with_context(|| format!("cannot write {}", config_file.display()))?;
         let config = Config::load(&config_file)?;
         let calls_before = simulator.calls().len();
-        let parts = daemon::assemble(&config, clock, None).await?;
+        let parts = Parts { known, ..daemon::assemble(&config, clock, None).await? };
         let daemon = Daemon::start(parts, stop.clone());
         let serving = web::serve(daemon.handle().inputs(), web::settings(&config), stop.clone()).await?;
 
@@ -113,14 +116,14 @@ async fn deadline(applies: bool, seconds: u64) {
     }
 }
 
-fn log_to(path: &Path) -> anyhow::Result<()> {
+fn log_to(path: &Path, known: Arc<Known>) -> anyhow::Result<()> {
     let file = std::fs::File::options()
         .create(true)
         .append(true)
         .open(path)
         .with_context(|| format!("cannot write {}", path.display()))?;
     let settings = Log { format: LogFormat::Human, level: "info".into() };
-    logs::start_to(&settings, std::sync::Mutex::new(file), false)
+    logs::start_to(&settings, known, std::sync::Mutex::new(file), false)
 }
 
 fn configuration(repository: &Path, endpoint: &str, speed: f64, port: u16) -> String {

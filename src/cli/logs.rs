@@ -1,22 +1,25 @@
-//! Log lines: for people on a terminal, JSON otherwise.
+//! Log lines: for people on a terminal, JSON otherwise, and without values of Secrets.
 
-use std::io::IsTerminal as _;
+use std::io::{self, IsTerminal as _, Write};
+use std::sync::Arc;
 
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::fmt::MakeWriter;
 
 use crate::config::{Log, LogFormat};
+use crate::redact::Known;
 
 /// Starts logging to standard error.
 ///
 /// # Errors
 /// When the level is not one, or logging was started before.
-pub(super) fn start(log: &Log) -> anyhow::Result<()> {
-    start_to(log, std::io::stderr, std::io::stderr().is_terminal())
+pub(super) fn start(log: &Log, known: Arc<Known>) -> anyhow::Result<()> {
+    start_to(log, known, io::stderr, io::stderr().is_terminal())
 }
 
-/// Starts logging to any writer.
-pub(super) fn start_to<W>(log: &Log, writer: W, terminal: bool) -> anyhow::Result<()>
+/// Starts logging to any writer. A defect that ends a task is logged as well, since its message may hold
+/// anything.
+pub(super) fn start_to<W>(log: &Log, known: Arc<Known>, writer: W, terminal: bool) -> anyhow::Result<()>
 where
     W: for<'a> MakeWriter<'a> + Send + Sync + 'static,
 {
@@ -27,11 +30,55 @@ where
         LogFormat::Human => true,
         LogFormat::Json => false,
     };
-    let lines = tracing_subscriber::fmt().with_env_filter(filter).with_writer(writer);
+    let lines = tracing_subscriber::fmt().with_env_filter(filter).with_writer(Masking { writer, known });
     let started = if human {
         lines.with_ansi(terminal).with_target(false).try_init()
     } else {
         lines.json().flatten_event(true).try_init()
     };
-    started.map_err(|error| anyhow::anyhow!("cannot start logging: {error}"))
+    started.map_err(|error| anyhow::anyhow!("cannot start logging: {error}"))?;
+    std::panic::set_hook(Box::new(|defect| tracing::error!("a defect of this program: {defect}")));
+    Ok(())
+}
+
+/// Masks the secrets that are known by the time a line is written.
+struct Masking<W> {
+    writer: W,
+    known: Arc<Known>,
+}
+
+/// One line on its way. The formatter writes a line at once or in pieces: it goes out whole.
+struct Line<W: Write> {
+    writer: W,
+    known: Arc<Known>,
+    text: Vec<u8>,
+}
+
+impl<'a, W: MakeWriter<'a>> MakeWriter<'a> for Masking<W> {
+    type Writer = Line<W::Writer>;
+
+    fn make_writer(&'a self) -> Self::Writer {
+        Line { writer: self.writer.make_writer(), known: self.known.clone(), text: Vec::new() }
+    }
+}
+
+impl<W: Write> Write for Line<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.text.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let text = std::mem::take(&mut self.text);
+        let text = String::from_utf8_lossy(&text);
+        self.writer.write_all(self.known.redactor().text(&text).as_bytes())?;
+        self.writer.flush()
+    }
+}
+
+impl<W: Write> Drop for Line<W> {
+    fn drop(&mut self) {
+        // A log that cannot be written must not stop what it is about.
+        self.flush().ok();
+    }
 }

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::output;
 use super::repository::{Place, Repository};
 use crate::api::definition::DEFINITION_KIND;
-use crate::api::{GroupKind, Object, names};
+use crate::api::{GroupKind, names};
 use crate::diagnostic::Diagnostic;
 use crate::fleet::Expanded;
 use crate::graph::{PreviewObject, PreviewState};
@@ -50,7 +50,7 @@ impl Render {
     pub(super) async fn run(self) -> anyhow::Result<ExitCode> {
         let repository = self.place.read().await?;
         let findings = repository.findings();
-        let masked = mask::Mask::of(&repository.expansion);
+        let masked = mask::Mask::of(&repository);
         let mut shown: Vec<&Expanded> =
             repository.expansion.iter().filter(|expanded| !is_definition(expanded)).collect();
         if let Some(name) = &self.instance {
@@ -214,9 +214,4 @@ fn is_definition(expanded: &Expanded) -> bool {
     let kind = GroupKind::new(names::KRO_GROUP, DEFINITION_KIND);
     expanded.maker.is_none()
         && expanded.objects.iter().all(|preview| preview.object.gvk().group_kind() == kind)
-}
-
-/// Whether an object is a Secret.
-fn is_secret(object: &Object) -> bool {
-    object.kind == "Secret" && object.gvk().group.is_empty()
 }

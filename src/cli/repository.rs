@@ -71,7 +71,11 @@ impl Place {
         let ignored = std::mem::take(&mut loaded.ignored);
         let mut checked = fleet::check(loaded, &[]);
         let expansion = fleet::expand(&checked);
+        checked
+            .known
+            .learn(expansion.iter().flat_map(|expanded| &expanded.objects).map(|preview| &preview.object));
         checked.diagnostics.extend(expansion.iter().filter_map(Expanded::problem));
+        checked.mask();
         checked.diagnostics.sort_by(|a, b| place(a).cmp(&place(b)));
         spinner.finish_and_clear();
         Ok(Repository { root: self.root, tree: revision.files, ignored, checked, expansion })

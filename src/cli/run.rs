@@ -1,13 +1,15 @@
 //! `fleetwright run`: the daemon.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use clap::Args;
 use tokio_util::sync::CancellationToken;
 
 use super::logs;
 use crate::config::Config;
-use crate::daemon::{self, Daemon};
+use crate::daemon::{self, Daemon, Parts};
+use crate::redact::Known;
 use crate::web;
 
 /// Reconcile a fleet until told to stop.
@@ -22,9 +24,11 @@ pub(super) struct Run {
 impl Run {
     pub(super) async fn run(self) -> anyhow::Result<()> {
         let config = Config::load(&self.config)?;
-        logs::start(&config.log)?;
+        let known = Arc::new(Known::default());
+        config.teach(&known);
+        logs::start(&config.log, known.clone())?;
         let clock = daemon::clock(&config);
-        let parts = daemon::assemble(&config, clock, None).await?;
+        let parts = Parts { known, ..daemon::assemble(&config, clock, None).await? };
         let stop = CancellationToken::new();
         let daemon = Daemon::start(parts, stop.clone());
         let serving = web::serve(daemon.handle().inputs(), web::settings(&config), stop.clone()).await?;

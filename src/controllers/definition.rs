@@ -12,6 +12,7 @@ use crate::api::definition::DEFINITION_KIND;
 use crate::api::{Condition, GroupKind, Object, condition_types as types, names, provenance, set_condition};
 use crate::clock::Clock;
 use crate::graph::{self, Catalogue, Graph, Problem};
+use crate::redact::Words;
 use crate::store::mirror::Mirror;
 use crate::store::{ObjectStore, StoreError};
 
@@ -125,6 +126,7 @@ impl DefinitionController {
                 condition(&mut status, types::READY, false, "InvalidResourceGraph", &message);
             }
         }
+        self.mirror.known().redactor().messages(&mut status, &Words::default());
         match self.store.update_status(&definition.key(), None, Value::Object(status)).await {
             Ok(_) | Err(StoreError::NotFound { .. }) => Ok(()),
             Err(error) => Err(error),

@@ -13,6 +13,7 @@ use crate::aws::{AwsError, ErrorClass, Session};
 use crate::clock::Clock;
 use crate::managers::{Desired, EXTENSION, Manager};
 use crate::plan::{MissingOutput, Operation, Step};
+use crate::redact::Words;
 use crate::store::{Intent, ObjectStore, StoreError};
 
 use super::gate::{self, Gate, Refusal};
@@ -155,14 +156,17 @@ impl Executor {
     ) -> Result<Value, AwsError> {
         let answer = manager.perform(session, desired, step, token).await;
         let (account, region) = (session.account(), session.region());
+        let words = Words::stated(&desired.annotations, &desired.spec);
         match &answer {
             Ok(_) => {
-                tracing::info!(object = %desired.key, %account, %region, call = %step.call, "{}", step.summary);
+                tracing::info!(object = %desired.key, %account, %region, call = %step.call, "{}", words.text(&step.summary));
             }
             Err(error) if is_expected(error) => {
+                let error = words.text(&error.to_string());
                 tracing::debug!(object = %desired.key, %account, %region, call = %step.call, %error, "AWS call has to wait");
             }
             Err(error) => {
+                let error = words.text(&error.to_string());
                 tracing::warn!(object = %desired.key, %account, %region, call = %step.call, %error, "AWS call failed");
             }
         }

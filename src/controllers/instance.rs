@@ -22,6 +22,7 @@ use crate::graph::{
 };
 use crate::plan::guard::{Held, Thresholds};
 use crate::plan::losses::Verdict;
+use crate::redact::{Fields, Words};
 use crate::store::mirror::{Mirror, owner_of};
 use crate::store::{ObjectStore, Selector, StoreError, Write};
 
@@ -147,6 +148,7 @@ impl InstanceController {
         } else {
             Vec::new()
         };
+        self.mirror.known().learn(&desired);
         let mut outcome = Outcome::default();
         if problems.iter().any(Problem::is_error) {
             self.note(&instance, &mut memory, epoch, &Losing::default());
@@ -284,7 +286,13 @@ impl InstanceController {
         for condition in conditions {
             set_condition(&mut status, condition.at_generation(generation), now);
         }
-        status.insert("fleetwright".into(), memory.to_value(nodes(graph, evaluation)));
+        let mut own = memory.to_value(nodes(graph, evaluation));
+        let sensitive = sensitive(evaluation, instance);
+        if !sensitive.is_empty() {
+            own["sensitive"] = sensitive.to_list();
+        }
+        status.insert("fleetwright".into(), own);
+        self.mirror.known().redactor().messages(&mut status, &Words::of(instance));
         self.store.update_status(&instance.key(), None, Value::Object(status)).await?;
         Ok(())
     }
@@ -342,6 +350,17 @@ impl Outcome {
         message.push_str(&format!("; to approve, commit:\n{}", held.approval()));
         Condition::new(PRUNE_HELD, true, "ApprovalNeeded", message)
     }
+}
+
+/// The fields of the status that may hold values of Secrets. While a value may be an earlier one, what was
+/// said of it stays.
+fn sensitive(evaluation: &Evaluation, instance: &Object) -> Fields {
+    let mut sensitive = evaluation.sensitive.clone();
+    let before = instance.status().pointer("/fleetwright/sensitive").and_then(Value::as_array);
+    if evaluation.state != InstanceState::Active {
+        sensitive.extend(before.into_iter().flatten().filter_map(Value::as_str).collect());
+    }
+    sensitive
 }
 
 /// How each node stands, for those who look (kro has no such thing, issue 458 there).

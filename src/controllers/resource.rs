@@ -23,6 +23,7 @@ use crate::graph::UnmanagedKinds;
 use crate::managers::{Desired, Manager, Observed, Readiness, Refusal};
 use crate::plan::Step;
 use crate::plan::guard::Protection;
+use crate::redact::Words;
 use crate::store::mirror::Mirror;
 use crate::store::{Intent, ObjectStore, StoreError, intent_of};
 
@@ -213,7 +214,11 @@ impl ResourceController {
     }
 
     async fn write(&self, object: &Arc<Object>, report: Report, next: Next) -> Result<Next, StoreError> {
-        let status = report.into_status();
+        let mut status = report.into_status();
+        if let Value::Object(status) = &mut status {
+            self.mirror.known().learn([object.as_ref()]);
+            self.mirror.known().redactor().messages(status, &Words::of(object));
+        }
         // Once when trouble begins or changes, once when it ends: the log of a quiet fleet is quiet.
         match (trouble(object.status()), trouble(&status)) {
             (before, Some((reason, message)))

@@ -123,6 +123,7 @@ pub async fn assemble(
         hub,
         export: export_directory.as_ref().map(Directory::new),
         control: Some(control(config)),
+        known: Arc::default(),
     })
 }
 

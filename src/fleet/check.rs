@@ -1,6 +1,7 @@
 //! Checks a whole fleet repository at once: definitions against the kinds, everything else against
 //! its schema. The same function serves `validate`, `render` and the daemon.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -11,6 +12,7 @@ use crate::api::iam_role_selector::{self, IamRoleSelectorSpec};
 use crate::api::{GroupKind, Object, ObjectKey, names, provenance::source_path};
 use crate::diagnostic::{Diagnostic, Location, Severity};
 use crate::graph::{self, Catalogue, Graph, KindCatalogue as _, Problem};
+use crate::redact::{Fields, Known};
 use crate::schema;
 
 /// A fleet repository after its check.
@@ -24,6 +26,8 @@ pub struct Checked {
     pub diagnostics: Vec<Diagnostic>,
     /// Paths with at least one error: what they last held stays in force.
     pub failed_paths: BTreeSet<String>,
+    /// The secrets of all documents, also of those with errors.
+    pub known: Arc<Known>,
 }
 
 /// Checks a loaded fleet. `last_good` are the definitions in force, which serve where the repository's
@@ -31,6 +35,7 @@ pub struct Checked {
 pub fn check(fleet: Fleet, last_good: &[Arc<Object>]) -> Checked {
     let mut checked =
         Checked { diagnostics: fleet.diagnostics, failed_paths: fleet.failed_paths, ..Checked::default() };
+    checked.known.learn(fleet.documents.iter().map(|document| &document.object));
     let (definitions, others): (Vec<_>, Vec<_>) = fleet
         .documents
         .into_iter()
@@ -48,6 +53,7 @@ pub fn check(fleet: Fleet, last_good: &[Arc<Object>]) -> Checked {
         checked.document(document, &catalogue);
     }
     checked.diagnostics.sort_by(|a, b| a.location.cmp(&b.location).then(b.severity.cmp(&a.severity)));
+    checked.mask();
     checked
 }
 
@@ -63,9 +69,11 @@ pub fn check_with(fleet: Fleet, graphs: &BTreeMap<GroupKind, Arc<Graph>>) -> Che
     for graph in graphs.values() {
         catalogue.insert(graph.kind().clone());
     }
+    checked.known.learn(fleet.documents.iter().map(|document| &document.object));
     for document in fleet.documents {
         checked.document(document, &catalogue);
     }
+    checked.mask();
     checked
 }
 
@@ -77,6 +85,18 @@ impl Checked {
     /// Whether anything is an error.
     pub fn has_errors(&self) -> bool {
         self.diagnostics.iter().any(Diagnostic::is_error)
+    }
+
+    /// Masks the secrets of the documents in the findings.
+    pub fn mask(&mut self) {
+        let redactor = self.known.redactor();
+        for finding in &mut self.diagnostics {
+            for text in std::iter::once(&mut finding.message).chain(finding.help.as_mut()) {
+                if let Cow::Owned(masked) = redactor.text(text) {
+                    *text = masked;
+                }
+            }
+        }
     }
 
     fn definitions(
@@ -127,6 +147,7 @@ impl Checked {
         let gvk = object.gvk();
         if let Some(graph) = self.graphs.get(&gvk.group_kind()) {
             let (admitted, problems) = graph.admit(object);
+            self.known.learn([&admitted]);
             self.accept(document, &problems, Some(admitted));
             return;
         }
@@ -174,7 +195,9 @@ fn against_schema(object: &Object, kind: &schema::Schema) -> (Object, Vec<Proble
         .into_iter()
         .map(|pointer| graph::dropped_field(kind, &pointer))
         .collect();
+    let sensitive = Fields::of(object);
     problems.extend(schema::validate(kind, &value).into_iter().map(|violation| {
+        let violation = graph::without_secret(violation, &sensitive);
         Problem::error(violation.pointer, "invalid-value", violation.message).with_help(violation.help)
     }));
     let mut admitted = object.clone();

@@ -87,10 +87,7 @@ fn round(checked: &Checked, stated: &Stated) -> Vec<Expanded> {
     let mut expansion = Vec::new();
     for (_, object) in &checked.objects {
         let source = object.annotation(names::ANNOTATION_SOURCE).unwrap_or_default().to_owned();
-        let mut preview = PreviewObject::known(object.clone());
-        if object.kind == "Secret" && object.gvk().group.is_empty() {
-            preview.sensitive.extend(["/data".to_owned(), "/stringData".to_owned()]);
-        }
+        let preview = PreviewObject::known(object.clone());
         expansion.push(Expanded {
             maker: None,
             source: source.clone(),

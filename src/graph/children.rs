@@ -8,7 +8,8 @@ use sha2::{Digest, Sha256};
 use super::node::Node;
 use super::resolve::drop_nulls;
 use crate::api::{Object, ObjectMeta, core, names};
-use crate::schema;
+use crate::redact::Fields;
+use crate::schema::{self, Violation};
 
 /// Longest label value (Kubernetes, "Labels and Selectors").
 const MAX_LABEL: usize = 63;
@@ -92,8 +93,9 @@ pub(super) fn child(
     node: &Node,
     value: Value,
     place: Option<Place>,
+    sensitive: &Fields,
 ) -> Result<Object, String> {
-    child_with_gaps(instance, node, value, place, &|_| false)
+    child_with_gaps(instance, node, value, place, sensitive, &|_| false)
 }
 
 /// Makes a child of a template in which some texts stand for values that are not known yet: nothing is
@@ -106,13 +108,19 @@ pub(super) fn child_with_gaps(
     node: &Node,
     value: Value,
     place: Option<Place>,
+    sensitive: &Fields,
     is_gap: &dyn Fn(&str) -> bool,
 ) -> Result<Object, String> {
     let Value::Object(mut body) = value else { return Err("the template is no object".to_owned()) };
     let mut metadata = body.remove("metadata").unwrap_or_default();
     drop_nulls(&super::kinds::template_metadata(), &mut metadata);
-    let metadata: ObjectMeta =
-        serde_json::from_value(metadata).map_err(|error| format!("invalid metadata: {error}"))?;
+    let metadata: ObjectMeta = serde_json::from_value(metadata).map_err(|error| {
+        if sensitive.cover("/metadata") {
+            "invalid metadata: labels and annotations must be text".to_owned()
+        } else {
+            format!("invalid metadata: {error}")
+        }
+    })?;
     let mut object = Object::new(&node.gvk, "", "");
     object.metadata = metadata;
     let mut body = Value::Object(body);
@@ -126,7 +134,9 @@ pub(super) fn child_with_gaps(
     if node.is_secret() {
         settle_secret(&mut object, is_gap);
     }
-    settle_body(node, &mut object, is_gap)?;
+    let mut hidden = node.sensitive_by_kind();
+    hidden.extend(sensitive.clone());
+    settle_body(node, &mut object, is_gap, &hidden)?;
     if node.namespaced && object.metadata.namespace.is_empty() {
         object.metadata.namespace.clone_from(&instance.metadata.namespace);
     }
@@ -143,6 +153,7 @@ pub(super) fn child_with_gaps(
         return Err(format!("the object would have {size} bytes, {} are allowed", Object::MAX_SIZE));
     }
     mark(instance, node, &mut object, place);
+    sensitive.write(&mut object);
     Ok(object)
 }
 
@@ -168,9 +179,21 @@ fn settle_secret(object: &mut Object, is_gap: &dyn Fn(&str) -> bool) {
     }
 }
 
+/// A violation that quotes no value of a Secret.
+pub fn without_secret(violation: Violation, sensitive: &Fields) -> Violation {
+    let pointer = &violation.pointer;
+    let quotes = if violation.quotes_inside() { sensitive.cover(pointer) } else { sensitive.hold(pointer) };
+    if quotes { violation.without_value() } else { violation }
+}
+
 /// Does to the body what an API server does on entry: unknown fields go, defaults come, the rest must be
 /// valid.
-fn settle_body(node: &Node, object: &mut Object, is_gap: &dyn Fn(&str) -> bool) -> Result<(), String> {
+fn settle_body(
+    node: &Node,
+    object: &mut Object,
+    is_gap: &dyn Fn(&str) -> bool,
+    sensitive: &Fields,
+) -> Result<(), String> {
     let Some(kind) = &node.kind else { return Ok(()) };
     let mut body = Value::Object(std::mem::take(&mut object.body));
     schema::prune(&kind.schema, &mut body);
@@ -184,17 +207,8 @@ fn settle_body(node: &Node, object: &mut Object, is_gap: &dyn Fn(&str) -> bool) 
     if violations.is_empty() {
         return Ok(());
     }
-    let texts: Vec<String> = violations
-        .iter()
-        .map(|violation| {
-            if node.is_secret() {
-                format!("`{}` is invalid", violation.pointer)
-            } else {
-                violation.to_string()
-            }
-        })
-        .collect();
-    Err(texts.join("; "))
+    let texts = violations.into_iter().map(|violation| without_secret(violation, sensitive).to_string());
+    Err(texts.collect::<Vec<_>>().join("; "))
 }
 
 fn mark(instance: &Object, node: &Node, object: &mut Object, place: Option<Place>) {

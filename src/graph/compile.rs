@@ -10,10 +10,10 @@ use serde_json::{Map, Value};
 use super::dag::Dag;
 use super::generated::{self, describe, skeleton};
 use super::kinds::{label_selector, template_metadata};
-use super::node::{Body, Field, Graph, Node};
+use super::node::{Body, Field, Graph, Node, sensitive_by_kind};
 use super::problem::suggestion;
 use super::template::Walker;
-use super::{KindCatalogue, KindDescription, Problem, words};
+use super::{KindCatalogue, KindDescription, Problem, taint, words};
 use crate::api::definition::{
     Definition, ExternalReference, ResourceBody, ResourceDefinition, Scope as InstanceScope, join_pointer,
 };
@@ -150,8 +150,8 @@ impl<'a> Compiler<'a> {
             }
         };
         let layers = dag.reverse_layers();
-        let kind = Arc::new(describe(definition, spec, status.schema));
         let nodes = assemble(drafts, parts, &edges, &order, &layers);
+        let kind = Arc::new(describe(definition, spec, status.schema, taint::handed_over(&nodes)));
         Some(Graph {
             definition: definition.name.clone(),
             kind,
@@ -376,12 +376,36 @@ impl<'a> Compiler<'a> {
         if let Field::Object(body) = walker.field(&Value::Object(rest), root, &base) {
             fields.extend(body);
         }
-        let field = Field::Object(fields);
+        let mut field = Field::Object(fields);
+        self.conceal(draft, &mut field, problems_before, &base);
         if self.problems.len() == problems_before {
             self.iterators_name_objects(draft, &field, &base);
         }
         self.custom_resource_definition(draft, &field, &base);
         Body::Template(field)
+    }
+
+    /// What stands in a Secret is not told: neither its literals nor what is wrong with them.
+    fn conceal(&mut self, draft: &Draft<'_>, field: &mut Field, problems_before: usize, base: &str) {
+        let sensitive = sensitive_by_kind(&draft.gvk, draft.kind.as_deref());
+        if sensitive.is_empty() {
+            return;
+        }
+        field.conceal(&sensitive, "");
+        for problem in self.problems.iter_mut().skip(problems_before) {
+            if !problem.pointer.strip_prefix(base).is_some_and(|pointer| sensitive.hold(pointer)) {
+                continue;
+            }
+            if problem.code == "invalid-value" {
+                let hidden = "the value does not fit its schema; it stands in a Secret and is not shown";
+                problem.message = hidden.to_owned();
+                problem.help = None;
+            } else if problem.message.starts_with("syntax error") {
+                problem.message = "syntax error".to_owned();
+            }
+            // Help may repeat the expression.
+            problem.help.take_if(|help| help.contains(['"', '\'']));
+        }
     }
 
     /// Identity and labels of a template.

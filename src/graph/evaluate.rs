@@ -14,9 +14,11 @@ use super::node::{Body, Field, Graph, Node};
 use super::projection::Projection;
 use super::readiness::{readiness, trouble};
 use super::resolve::{Unresolved, Variables, drop_nulls};
+use super::taint::Taint;
 use super::verdict::{Evaluation, InstanceState, NodeResult, NodeState};
 use crate::api::{GroupKind, Object, ObjectKey};
 use crate::cel::{EvalError, Expression};
+use crate::redact::Fields;
 use crate::schema;
 
 /// Most objects of one collection (kro's `rgd-max-collection-size`).
@@ -54,6 +56,7 @@ impl Graph {
             observed: vec![None; self.nodes.len()],
             results: Vec::with_capacity(self.nodes.len()),
             identities: BTreeMap::new(),
+            taint: Taint::of_instance(self, instance),
         };
         for node in &self.nodes {
             let result = pass.node(node);
@@ -87,6 +90,8 @@ struct Pass<'a> {
     results: Vec<NodeResult>,
     /// Which node an object belongs to.
     identities: BTreeMap<ObjectKey, usize>,
+    /// Where the values of the nodes so far may be secret.
+    taint: Taint<'a>,
 }
 
 /// Why a node stops before its objects are known.
@@ -113,11 +118,20 @@ impl<'a> Pass<'a> {
             reads: Vec::new(),
         };
         let position = self.results.len();
+        let taint = self.taint.with_iterators(node);
+        let mut sensitive = match &node.body {
+            Body::Template(template) => taint.of_template(node, template),
+            Body::Reference { .. } | Body::Selection { .. } => Fields::none(),
+        };
+        self.taint.learn(node, sensitive.clone());
         let outcome = match &node.body {
             _ if node.gvk.kind.is_empty() => Err(Stop::new(NodeState::Failed, "the kind is unknown")),
+            _ if let Some(objection) = taint.name_objection(node) => {
+                Err(Stop::new(NodeState::Failed, objection))
+            }
             Body::Template(field) => self
                 .decide(node)
-                .and_then(|()| self.desired(node, field))
+                .and_then(|()| self.desired(node, field, &sensitive))
                 .and_then(|objects| self.claim(position, objects))
                 .and_then(|found| self.hold(node).map(|()| found)),
             Body::Reference { name, namespace } => {
@@ -145,6 +159,11 @@ impl<'a> Pass<'a> {
         let complete = live.iter().all(Option::is_some);
         let present: Vec<Arc<Object>> = live.iter().flatten().cloned().collect();
         let values: Vec<Value> = present.iter().map(|object| seen(object)).collect();
+        // What a live object says of itself: its own graph may have made its status of a secret.
+        for object in &present {
+            sensitive.extend(Fields::of(object));
+        }
+        self.taint.learn(node, sensitive);
         // What nobody manages never gets a status: it is as ready as it will be.
         let kept = node.kind.is_none() && !node.is_external();
         let readiness = if kept { Ok(()) } else { readiness(node, &present, &values) };
@@ -184,10 +203,7 @@ impl<'a> Pass<'a> {
             match variables.holds(condition) {
                 Ok(true) => {}
                 Ok(false) => {
-                    return Err(Stop::new(
-                        NodeState::Excluded,
-                        format!("`{}` is false", condition.source().trim()),
-                    ));
+                    return Err(Stop::new(NodeState::Excluded, format!("`{}` is false", condition.shown())));
                 }
                 Err(error) => {
                     let mut stop = self.unresolved(&Unresolved { expression: condition, error });
@@ -231,7 +247,7 @@ impl<'a> Pass<'a> {
     }
 
     fn unresolved(&self, unresolved: &Unresolved<'_>) -> Stop {
-        let source = unresolved.expression.source().trim();
+        let source = unresolved.expression.shown();
         let waits_for: Vec<String> = unresolved
             .expression
             .references()
@@ -264,7 +280,7 @@ impl<'a> Pass<'a> {
     }
 
     /// The objects of a template, one per iteration.
-    fn desired(&self, node: &'a Node, template: &'a Field) -> Result<Vec<Object>, Stop> {
+    fn desired(&self, node: &'a Node, template: &'a Field, sensitive: &Fields) -> Result<Vec<Object>, Stop> {
         let variables = self.variables();
         let iterations = self.iterations(node, &variables)?;
         let size = iterations.len();
@@ -277,7 +293,7 @@ impl<'a> Pass<'a> {
             }
             let value = variables.resolve(template).map_err(|error| self.unresolved(&error))?;
             let place = (!node.for_each.is_empty()).then_some(Place { index, size });
-            let object = child(self.instance, node, value, place)
+            let object = child(self.instance, node, value, place, sensitive)
                 .map_err(|message| Stop::new(NodeState::Failed, message))?;
             bytes = bytes.saturating_add(object.size());
             if bytes > MAX_COLLECTION_BYTES {
@@ -416,6 +432,7 @@ impl<'a> Pass<'a> {
         let settled = |result: &NodeResult| matches!(result.state, NodeState::Ready | NodeState::Excluded);
         let may_prune = !self.results.iter().any(|result| result.state.is_undecided());
         let failed = self.results.iter().find(|result| result.state == NodeState::Failed);
+        let sensitive = self.taint.of_status(&self.graph.status);
         let first = failed.or_else(|| self.results.iter().find(|result| !settled(result)));
         let mut message =
             first.map(|result| format!("`{}`: {}", result.id, result.message)).unwrap_or_default();
@@ -431,7 +448,7 @@ impl<'a> Pass<'a> {
         } else {
             InstanceState::InProgress
         };
-        Evaluation { nodes: self.results, status, may_prune, state, message }
+        Evaluation { nodes: self.results, status, sensitive, may_prune, state, message }
     }
 
     /// A conflict is found after the first of its nodes was judged: what depends on that node waits too.

@@ -12,6 +12,7 @@ use crate::api::Object;
 use crate::api::definition::{Definition, Scope as InstanceScope, join_pointer};
 use crate::cel::template::{self, Template};
 use crate::cel::{Scope, Type};
+use crate::redact::Fields;
 use crate::schema::{Schema, SchemaType, simple};
 
 const STATUS: &str = "/spec/schema/status";
@@ -41,7 +42,7 @@ pub(super) fn skeleton(definition: &Definition) -> Result<KindDescription, Vec<P
         Value::Object(fields) => fields.iter().map(|(name, value)| (name.clone(), shape(value))).collect(),
         _ => BTreeMap::new(),
     };
-    Ok(describe(definition, spec, status))
+    Ok(describe(definition, spec, status, Fields::none()))
 }
 
 /// A status field before its expressions are typed.
@@ -66,6 +67,7 @@ pub(super) fn describe(
     definition: &Definition,
     spec: Schema,
     mut status: BTreeMap<String, Schema>,
+    sensitive: Fields,
 ) -> KindDescription {
     status.entry("state".to_owned()).or_insert_with(Schema::string);
     status.entry("conditions".to_owned()).or_insert_with(conditions);
@@ -74,6 +76,7 @@ pub(super) fn describe(
         namespaced: definition.schema.scope == InstanceScope::Namespaced,
         schema: Schema::object([("spec", spec), ("status", Schema::object(status))]),
         managed: true,
+        sensitive,
     }
 }
 

@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
+use super::children::without_secret;
 use super::evaluate::name_objection;
 use super::node::Graph;
 use super::problem::suggestion;
@@ -9,6 +10,7 @@ use super::resolve::drop_nulls;
 use super::{Evaluation, InstanceState, Problem};
 use crate::api::definition::{Scope, join_pointer};
 use crate::api::{Condition, ConditionStatus, Object, condition_types};
+use crate::redact::Fields;
 use crate::schema::{self, Schema};
 
 impl Graph {
@@ -40,7 +42,10 @@ impl Graph {
             problems.push(dropped_field(&schema, &pointer));
         }
         schema::apply_defaults(&schema, &mut body);
+        let mut sensitive = Fields::of(instance);
+        sensitive.extend(self.kind.sensitive.clone());
         for violation in schema::validate(&schema, &body) {
+            let violation = without_secret(violation, &sensitive);
             problems.push(
                 Problem::error(violation.pointer, "invalid-value", violation.message)
                     .with_help(violation.help),
@@ -49,6 +54,8 @@ impl Graph {
         if let Value::Object(body) = body {
             admitted.body.extend(body);
         }
+        // Its children and all who print it learn from it what its kind knows.
+        self.kind.sensitive.write(&mut admitted);
         (admitted, problems)
     }
 }

@@ -6,6 +6,7 @@ use std::sync::{Arc, LazyLock};
 use serde_json::Value;
 
 use crate::api::{GroupKind, GroupVersionKind, ack, core};
+use crate::redact::Fields;
 use crate::schema::{Schema, SchemaType};
 
 /// A kind of object, as far as a graph must know it.
@@ -19,6 +20,8 @@ pub struct KindDescription {
     pub schema: Schema,
     /// Whether this program reconciles the kind, with AWS or by a graph.
     pub managed: bool,
+    /// Fields of the spec that its graph hands to Secrets: as secret as what they become.
+    pub sensitive: Fields,
 }
 
 /// What becomes of a node whose kind is in no catalogue: nobody here would ever make it ready.
@@ -64,6 +67,7 @@ impl Catalogue {
                     namespaced: true,
                     schema: read(&kind.schema),
                     managed: true,
+                    sensitive: Fields::none(),
                 });
             }
             for kind in core::kinds() {
@@ -72,6 +76,7 @@ impl Catalogue {
                     namespaced: kind.namespaced,
                     schema: read(&kind.schema),
                     managed: false,
+                    sensitive: Fields::none(),
                 });
             }
             catalogue

@@ -9,6 +9,7 @@ use super::KindDescription;
 use crate::api::GroupVersionKind;
 use crate::api::definition::{Scope, join_pointer};
 use crate::cel::{Expression, Type};
+use crate::redact::Fields;
 
 /// A definition that has passed every check. Immutable and shared by all instances.
 #[derive(Debug)]
@@ -35,34 +36,6 @@ impl Graph {
     /// The nodes in the order in which they are applied.
     pub fn nodes(&self) -> impl Iterator<Item = &Node> {
         self.nodes.iter()
-    }
-
-    /// Where values of Secrets may stand in the objects of a node, as JSON pointers. A field whose
-    /// expression names a Secret counts, and so does one that names a node with such a field: rather
-    /// one masked value too many than one secret printed.
-    pub fn sensitive_fields(&self, id: &str) -> Vec<String> {
-        let mut tainted: BTreeSet<&str> = BTreeSet::new();
-        for node in &self.nodes {
-            let Body::Template(template) = &node.body else {
-                if node.is_secret() {
-                    tainted.insert(&node.id);
-                }
-                continue;
-            };
-            let mut pointers = Vec::new();
-            template.each_leaf("", &mut |pointer, field| {
-                if field.references().iter().any(|name| tainted.contains(name)) {
-                    pointers.push(pointer.to_owned());
-                }
-            });
-            if node.id == id {
-                return pointers;
-            }
-            if node.is_secret() || !pointers.is_empty() {
-                tainted.insert(&node.id);
-            }
-        }
-        Vec::new()
     }
 
     /// One node by its id.
@@ -115,10 +88,24 @@ impl Node {
         self.gvk.group.is_empty() && self.gvk.kind == "Secret"
     }
 
+    /// Where its objects hold values of Secrets whatever they are made of.
+    pub(super) fn sensitive_by_kind(&self) -> Fields {
+        sensitive_by_kind(&self.gvk, self.kind.as_deref())
+    }
+
     /// Whether the node's condition to exist depends on other nodes or on the instance.
     pub fn is_conditional(&self) -> bool {
         !self.include_when.is_empty()
     }
+}
+
+/// Where objects of a kind hold values of Secrets whatever they are made of.
+pub(super) fn sensitive_by_kind(gvk: &GroupVersionKind, kind: Option<&KindDescription>) -> Fields {
+    let mut fields = kind.map(|kind| kind.sensitive.clone()).unwrap_or_default();
+    if gvk.group.is_empty() && gvk.kind == "Secret" {
+        fields.extend(Fields::of_secret());
+    }
+    fields
 }
 
 /// What a node makes or reads.
@@ -172,6 +159,34 @@ impl Field {
             }
             Self::Object(entries) => entries.iter().for_each(|(_, field)| field.each_expression(visit)),
             Self::List(items) => items.iter().for_each(|field| field.each_expression(visit)),
+        }
+    }
+
+    /// Makes the expressions at some places keep their literals to themselves.
+    pub(super) fn conceal(&mut self, places: &Fields, pointer: &str) {
+        match self {
+            Self::Literal(_) => {}
+            Self::Expression(expression) if places.cover(pointer) => expression.conceal(),
+            Self::Expression(_) => {}
+            Self::Text(parts) => {
+                for part in parts {
+                    if let TextPart::Expression(expression) = part
+                        && places.cover(pointer)
+                    {
+                        expression.conceal();
+                    }
+                }
+            }
+            Self::Object(entries) => {
+                for (key, field) in entries {
+                    field.conceal(places, &join_pointer(pointer, key));
+                }
+            }
+            Self::List(items) => {
+                for (index, field) in items.iter_mut().enumerate() {
+                    field.conceal(places, &format!("{pointer}/{index}"));
+                }
+            }
         }
     }
 

@@ -4,7 +4,8 @@
 //! stays where it stands, as `${…}`, and is listed with what it waits for. So nothing here is a guess;
 //! what is shown as known is what a pass will apply.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
@@ -13,9 +14,11 @@ use super::evaluate::{Lookup, element_type, widened};
 use super::node::{Body, Field, Graph, Node, TextPart};
 use super::resolve::Variables;
 use super::selector::LabelSelector;
+use super::taint::Taint;
 use crate::api::definition::join_pointer;
 use crate::api::{GroupVersionKind, Object, ObjectKey};
 use crate::cel::{EvalError, Expression};
+use crate::redact::Fields;
 
 /// An object of which some values may not be known yet.
 #[derive(Debug, Clone, PartialEq)]
@@ -24,14 +27,12 @@ pub struct PreviewObject {
     pub object: Object,
     /// The values that are not known yet, in the order of the object.
     pub gaps: Vec<Gap>,
-    /// JSON pointers of values that may come from Secrets.
-    pub sensitive: Vec<String>,
 }
 
 impl PreviewObject {
     /// An object that is known whole.
     pub fn known(object: Object) -> Self {
-        Self { object, gaps: Vec::new(), sensitive: Vec::new() }
+        Self { object, gaps: Vec::new() }
     }
 }
 
@@ -92,8 +93,7 @@ impl Graph {
             unbound: BTreeMap::new(),
             unknown: BTreeMap::new(),
             placeholders: BTreeMap::new(),
-            secret_words: BTreeSet::new(),
-            secret_nodes: BTreeSet::new(),
+            taint: Taint::of_instance(self, &instance.object),
             identities: BTreeMap::new(),
             nodes: Vec::with_capacity(self.nodes.len()),
         };
@@ -135,10 +135,8 @@ struct Pass<'a> {
     unknown: BTreeMap<&'a str, BTreeMap<String, String>>,
     /// Texts that stand for values that are not known yet.
     placeholders: BTreeMap<String, Wait>,
-    /// Fields of the instance with values of Secrets.
-    secret_words: BTreeSet<&'a str>,
-    /// Nodes with values of Secrets.
-    secret_nodes: BTreeSet<&'a str>,
+    /// Where the values of the nodes so far may be secret.
+    taint: Taint<'a>,
     /// Which certain node an object belongs to.
     identities: BTreeMap<ObjectKey, String>,
     nodes: Vec<PreviewNode>,
@@ -160,7 +158,7 @@ fn is_settled(expression: &Expression) -> bool {
 }
 
 fn placeholder(expression: &Expression) -> String {
-    format!("${{{}}}", expression.source().trim())
+    format!("${{{}}}", expression.shown())
 }
 
 impl<'a> Pass<'a> {
@@ -174,7 +172,6 @@ impl<'a> Pass<'a> {
             let wait = Wait { expression: gap.expression.clone(), reason: gap.reason.clone() };
             self.placeholders.insert(gap.expression.clone(), wait);
         }
-        self.secret_words.extend(instance.sensitive.iter().map(|pointer| field_word(pointer)));
     }
 
     fn node(&mut self, node: &'a Node) -> PreviewNode {
@@ -190,7 +187,12 @@ impl<'a> Pass<'a> {
             told.message = "the kind is unknown".into();
             return told;
         }
-        self.decide(node, &mut told);
+        if let Some(objection) = self.taint.with_iterators(node).name_objection(node) {
+            told.state = PreviewState::Failed;
+            told.message = objection;
+        } else {
+            self.decide(node, &mut told);
+        }
         if !matches!(told.state, PreviewState::Excluded | PreviewState::Failed) {
             match &node.body {
                 Body::Template(field) => self.expand(node, field, &mut told),
@@ -216,7 +218,7 @@ impl<'a> Pass<'a> {
         }
         let variables = self.variables();
         for condition in &node.include_when {
-            let source = condition.source().trim();
+            let source = condition.shown();
             match self.evaluate(&variables, condition) {
                 Ok(Value::Bool(true)) => {}
                 Ok(Value::Bool(false) | Value::Null) => {
@@ -267,6 +269,7 @@ impl<'a> Pass<'a> {
                 return fail(told, format!("`{expression}`: {reason}"));
             }
         };
+        let sensitive = self.taint.with_iterators(node).of_template(node, template);
         let size = iterations.as_ref().map_or(1, Vec::len);
         for (index, values) in iterations.as_deref().unwrap_or(&[Vec::new()]).iter().enumerate() {
             let mut variables = self.variables();
@@ -280,16 +283,14 @@ impl<'a> Pass<'a> {
             let place = (!values.is_empty()).then_some(Place { index, size });
             let texts: Vec<&str> = self.placeholders.keys().chain(found.keys()).map(String::as_str).collect();
             let is_gap = |text: &str| text.contains("${") && texts.iter().any(|gap| text.contains(gap));
-            match child_with_gaps(&self.instance.object, node, value, place, &is_gap) {
+            match child_with_gaps(&self.instance.object, node, value, place, &sensitive, &is_gap) {
                 Ok(object) => told.objects.push(PreviewObject::known(object)),
                 Err(message) => return fail(told, message),
             }
         }
         self.placeholders.extend(found);
-        let sensitive = self.sensitive(node, template);
         for object in &mut told.objects {
             object.gaps = self.gaps(&object.object);
-            object.sensitive.clone_from(&sensitive);
         }
         if told.state == PreviewState::Certain
             && let Some(message) = self.collision(node, &told.objects)
@@ -298,11 +299,11 @@ impl<'a> Pass<'a> {
         }
     }
 
-    fn iterations(&self, node: &'a Node) -> Result<Vec<Vec<Value>>, (&'a str, NoValue)> {
+    fn iterations(&self, node: &'a Node) -> Result<Vec<Vec<Value>>, (Cow<'a, str>, NoValue)> {
         let variables = self.variables();
         let mut product: Vec<Vec<Value>> = vec![Vec::new()];
         for (_, expression) in &node.for_each {
-            let source = expression.source().trim();
+            let source = expression.shown();
             let items = match self.evaluate(&variables, expression) {
                 Ok(Value::Array(items)) => items,
                 Ok(_) => return Err((source, NoValue::Ever("`forEach` needs a list".into()))),
@@ -362,7 +363,7 @@ impl<'a> Pass<'a> {
                 found.insert(text.clone(), Wait { expression: text.clone(), reason });
                 Ok(Value::String(text))
             }
-            Err(NoValue::Ever(message)) => Err(format!("`{}`: {message}", expression.source().trim())),
+            Err(NoValue::Ever(message)) => Err(format!("`{}`: {message}", expression.shown())),
         };
         match field {
             Field::Literal(value) => Ok(value.clone()),
@@ -375,7 +376,7 @@ impl<'a> Pass<'a> {
                         TextPart::Expression(expression) => match compute(expression)? {
                             Value::String(value) => text.push_str(&value),
                             _ => {
-                                let source = expression.source().trim();
+                                let source = expression.shown();
                                 return Err(format!("`{source}`: text can only hold text"));
                             }
                         },
@@ -510,40 +511,14 @@ impl<'a> Pass<'a> {
         let verb = if node.is_external() { "is read" } else { "exists" };
         unknown.insert("status".to_owned(), format!("known once `{}` {verb}", node.id));
         self.unknown.insert(&node.id, unknown);
-        let secret = told.objects.iter().any(|object| !object.sensitive.is_empty());
-        if node.is_secret() || secret {
-            self.secret_nodes.insert(&node.id);
+        let mut sensitive = Fields::none();
+        told.objects.iter().for_each(|one| sensitive.extend(Fields::of(&one.object)));
+        if let Some(read) = self.values.get(position).and_then(Option::as_ref).filter(|_| node.is_external())
+            && let Ok(object) = Object::from_value(read.clone())
+        {
+            sensitive.extend(Fields::of(&object));
         }
-    }
-
-    /// Pointers of the template whose values may come from Secrets.
-    fn sensitive(&self, node: &Node, template: &Field) -> Vec<String> {
-        let taints = |expression: &Expression, iterators: &BTreeSet<&str>| {
-            expression.references().iter().any(|name| {
-                self.secret_nodes.contains(name.as_str())
-                    || iterators.contains(name.as_str())
-                    || name == "schema"
-                        && words(expression.source()).any(|word| self.secret_words.contains(word))
-            })
-        };
-        let mut iterators = BTreeSet::new();
-        for (name, expression) in &node.for_each {
-            if taints(expression, &iterators) {
-                iterators.insert(name.as_str());
-            }
-        }
-        let mut pointers = Vec::new();
-        template.each_leaf("", &mut |pointer, field| {
-            let mut tainted = false;
-            field.each_expression(&mut |expression| tainted |= taints(expression, &iterators));
-            if tainted {
-                pointers.push(pointer.to_owned());
-            }
-        });
-        if node.is_secret() {
-            pointers.extend(["/data".to_owned(), "/stringData".to_owned()]);
-        }
-        pointers
+        self.taint.learn(node, sensitive);
     }
 
     /// The texts of an object that wait for something.

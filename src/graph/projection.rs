@@ -40,7 +40,7 @@ impl<'a> Projection<'a> {
                 if let EvalError::Fatal(what) = &unresolved.error
                     && self.problem.is_empty()
                 {
-                    self.problem = format!("status `{}`: {what}", unresolved.expression.source().trim());
+                    self.problem = format!("status `{}`: {what}", unresolved.expression.shown());
                 }
                 previous.cloned()
             }

@@ -14,6 +14,7 @@ mod collections;
 mod corpus;
 mod passes;
 mod properties;
+mod taint;
 
 /// A definition of the kind `Net`; `spec` is SimpleSchema.
 fn definition(spec: Value, status: Value, resources: Value) -> Object {

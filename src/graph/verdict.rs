@@ -5,6 +5,7 @@ use serde_json::{Map, Value};
 use super::Graph;
 use super::children::label_value;
 use crate::api::{Object, ObjectKey, names};
+use crate::redact::Fields;
 
 /// What a pass found out.
 #[derive(Debug, Clone, PartialEq)]
@@ -13,6 +14,8 @@ pub struct Evaluation {
     pub nodes: Vec<NodeResult>,
     /// The author's status fields. A value that was there stays while it can't be computed.
     pub status: Map<String, Value>,
+    /// Which of them may hold values of Secrets, from the root of the instance.
+    pub sensitive: Fields,
     /// Whether objects that are no longer desired may go: no node is undecided.
     pub may_prune: bool,
     /// How the instance stands.

@@ -20,6 +20,20 @@ pub struct Violation {
     pub help: Option<String>,
 }
 
+impl Violation {
+    /// The same about a value that may be secret: where, but not what it is.
+    #[must_use]
+    pub fn without_value(self) -> Self {
+        let message = "the value does not fit its schema; it may come from a Secret and is not shown";
+        Self { message: message.to_owned(), help: None, ..self }
+    }
+
+    /// Whether the message quotes what lies inside the value at its pointer.
+    pub fn quotes_inside(&self) -> bool {
+        self.message.starts_with(DUPLICATE)
+    }
+}
+
 impl fmt::Display for Violation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let pointer = if self.pointer.is_empty() { "/" } else { &self.pointer };
@@ -30,6 +44,9 @@ impl fmt::Display for Violation {
         }
     }
 }
+
+/// How the message about a second item of the same key begins.
+const DUPLICATE: &str = "duplicate item";
 
 /// Lists everything the schema refuses about a value; unknown fields are not among it, see [`super::prune`].
 pub fn validate(schema: &Schema, value: &Value) -> Vec<Violation> {
@@ -240,7 +257,7 @@ impl Walk<'_> {
             if !seen.insert(key(item)) {
                 self.refuse(
                     &join_pointer(pointer, &index.to_string()),
-                    format!("duplicate item: {}", name(item)),
+                    format!("{DUPLICATE}: {}", name(item)),
                 );
             }
         }
@@ -329,9 +346,15 @@ fn canonical(value: &Value) -> String {
     }
 }
 
-/// A value as the author wrote it, shortened.
+/// A value as the author wrote it, shortened. What is in a list or a map is not told: only the values at
+/// the pointer itself are known to be open or not.
 fn shown(value: &Value) -> String {
-    let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    let text = match value {
+        Value::String(text) => text.clone(),
+        Value::Array(_) => "[...]".to_owned(),
+        Value::Object(_) => "{...}".to_owned(),
+        other => other.to_string(),
+    };
     if text.chars().count() <= 64 { text } else { text.chars().take(61).chain("...".chars()).collect() }
 }
 

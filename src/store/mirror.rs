@@ -9,6 +9,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use super::approvals;
 use crate::api::{GroupKind, Object, ObjectKey, names};
 use crate::plan::guard::Protection;
+use crate::redact::Known;
 
 #[derive(Debug, Default)]
 struct Content {
@@ -20,6 +21,7 @@ struct Content {
 #[derive(Debug, Default)]
 pub struct Mirror {
     content: RwLock<Content>,
+    known: Arc<Known>,
 }
 
 /// The instance that a child says it belongs to.
@@ -39,11 +41,22 @@ impl Mirror {
 
     /// A copy of one listing that nothing keeps current.
     pub fn of(objects: impl IntoIterator<Item = Arc<Object>>) -> Self {
-        Self { content: RwLock::new(Content::of(objects)) }
+        Self { content: RwLock::new(Content::of(objects)), known: Arc::default() }
+    }
+
+    /// An empty copy that teaches the secrets of its objects.
+    pub fn teaching(known: Arc<Known>) -> Self {
+        Self { content: RwLock::default(), known }
+    }
+
+    /// The secrets of all objects that were ever here.
+    pub fn known(&self) -> &Arc<Known> {
+        &self.known
     }
 
     /// Takes an object as it is now.
     pub fn put(&self, object: Arc<Object>) {
+        self.known.learn([object.as_ref()]);
         self.content.write().unwrap_or_else(PoisonError::into_inner).put(object);
     }
 
@@ -55,6 +68,7 @@ impl Mirror {
     /// Replaces everything at once, after a watch had to start anew.
     pub fn reset(&self, objects: impl IntoIterator<Item = Arc<Object>>) {
         let content = Content::of(objects);
+        self.known.learn(content.objects.values().map(AsRef::as_ref));
         *self.content.write().unwrap_or_else(PoisonError::into_inner) = content;
     }
 

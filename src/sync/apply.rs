@@ -168,6 +168,7 @@ impl Syncer {
         if let (None, Some(commit)) = (&applied, &revision.commit) {
             self.recover_failed_paths(commit, &mut checked).await;
         }
+        self.mirror.known().learn_from(&checked.known);
         refuse_children(&mut checked, &listing.objects);
         let approved: BTreeSet<String> =
             stored.approvals().into_iter().chain(approvals_in(&checked)).collect();
@@ -311,6 +312,7 @@ impl Syncer {
                 }
                 let older = fleet::check_with(loaded, &checked.graphs);
                 if older.failed_paths.is_empty() && !older.objects.is_empty() {
+                    checked.known.learn_from(&older.known);
                     tracing::warn!(path, %commit, "this path does not load now: its last good version is in force");
                     checked.graphs.extend(older.graphs);
                     checked.objects.extend(older.objects);

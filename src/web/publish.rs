@@ -9,10 +9,10 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::Inputs;
-use super::redact::Redactor;
 use super::view::{FleetView, Objects};
 use crate::clock::Clock;
 use crate::controllers::gate::Holds;
+use crate::redact::Redactor;
 use crate::store::mirror::Mirror;
 use crate::sync::SyncState;
 
@@ -35,17 +35,18 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// Computes a snapshot of a moment, with the speed of the clock.
+    /// Computes a snapshot of a moment, with the speed of the clock. The redactor knows the secrets of the
+    /// objects.
     pub fn of(
         version: u64,
         objects: &[Arc<crate::api::Object>],
         sync: &SyncState,
         (now, speed): (Timestamp, f64),
         holds: &Holds,
+        redactor: &Redactor,
     ) -> Self {
-        let redactor = Redactor::of(objects);
         let objects = Objects::of(objects.iter().map(|object| redactor.object(object)));
-        let fleet = FleetView::of(&objects, &redacted(sync, &redactor), now, holds);
+        let fleet = FleetView::of(&objects, &redacted(sync, redactor), now, holds);
         Self { version, fleet, objects, speed }
     }
 }
@@ -59,6 +60,10 @@ fn redacted(sync: &SyncState, redactor: &Redactor) -> SyncState {
         diagnostic.help.as_mut().map(mask);
     }
     sync.ignored.iter_mut().for_each(|(_, reason)| mask(reason));
+    if let Some(revision) = &mut sync.revision {
+        mask(&mut revision.message);
+        mask(&mut revision.label);
+    }
     sync
 }
 
@@ -80,7 +85,8 @@ impl Publisher {
         changed.mark_unchanged();
         let state = sync.borrow_and_update().clone();
         let held = holds.borrow_and_update().clone();
-        let first = Snapshot::of(1, &mirror.all(), &state, (clock.now(), clock.speed()), &held);
+        let (objects, moment) = (mirror.all(), (clock.now(), clock.speed()));
+        let first = Snapshot::of(1, &objects, &state, moment, &held, &mirror.known().redactor());
         let (sender, _) = watch::channel(Arc::new(first));
         Self { mirror, changed, sync, clock, holds, sender }
     }
@@ -116,7 +122,11 @@ impl Publisher {
             let mirror = self.mirror.clone();
             let moment = (self.clock.now(), self.clock.speed());
             let started = Instant::now();
-            let work = move || Snapshot::of(version, &mirror.all(), &state, moment, &holds);
+            let work = move || {
+                let objects = mirror.all();
+                // After the objects: what they hold is known by then.
+                Snapshot::of(version, &objects, &state, moment, &holds, &mirror.known().redactor())
+            };
             match tokio::task::spawn_blocking(work).await {
                 Ok(snapshot) => {
                     self.sender.send_replace(Arc::new(snapshot));

@@ -14,9 +14,16 @@ use tower::ServiceExt as _;
 use super::view::fixture;
 use super::*;
 use crate::config::{Mode, SecretSource};
+use crate::redact::{Redactor, mask};
 
 fn snapshot() -> Snapshot {
-    Snapshot::of(1, &fixture::objects(), &fixture::sync(), (fixture::now(), 1.0), &Holds::none())
+    snapshot_in(&Holds::none())
+}
+
+fn snapshot_in(holds: &Holds) -> Snapshot {
+    let objects = fixture::objects();
+    let redactor = Redactor::of(objects.iter().map(AsRef::as_ref));
+    Snapshot::of(1, &objects, &fixture::sync(), (fixture::now(), 1.0), holds, &redactor)
 }
 
 pub(super) fn snapshots() -> watch::Receiver<Arc<Snapshot>> {
@@ -87,9 +94,7 @@ async fn events_hold_no_secret_and_start_with_what_the_reader_lacks() {
 #[tokio::test]
 async fn a_daemon_that_only_observes_says_so() {
     for (mode, word) in [(Mode::Observe, "observe"), (Mode::Reconcile, "reconcile")] {
-        let holds = Holds { mode, ..Holds::none() };
-        let moment = (fixture::now(), 1.0);
-        let snapshot = Snapshot::of(1, &fixture::objects(), &fixture::sync(), moment, &holds);
+        let snapshot = snapshot_in(&Holds { mode, ..Holds::none() });
         let (_sender, snapshots) = watch::channel(Arc::new(snapshot));
         let ask = |path: &'static str| {
             let access = access::Access::of(&free().page);

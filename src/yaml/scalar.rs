@@ -85,7 +85,7 @@ pub(super) fn resolve(text: &str, tag: Option<&str>, plain: bool) -> Result<Scal
         ("float", found @ Scalar::Float(_)) => Ok(found),
         ("float", Scalar::Int(value)) => Ok(Scalar::Float(value as f64)),
         ("null" | "bool" | "int" | "float", found) => Err(Refused {
-            message: format!("`{text}` is {}, but its tag says `!!{tag}`", found.type_name()),
+            message: format!("the value is {}, but its tag says `!!{tag}`", found.type_name()),
             help: "correct the value or remove the tag",
         }),
         // Tags that are not of the core schema say nothing about the spelling.

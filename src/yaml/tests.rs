@@ -198,7 +198,7 @@ fn findings_name_place_and_help() {
       help: quote the value when the word itself is meant
     ");
     insta::assert_snapshot!(findings("a: !!int abc\nb: !!binary /w==\nc: !!binary _\n"), @r"
-    a.yaml:1:10: error[yaml-value]: `abc` is a string, but its tag says `!!int`
+    a.yaml:1:10: error[yaml-value]: the value is a string, but its tag says `!!int`
       help: correct the value or remove the tag
     a.yaml:2:13: error[yaml-value]: the value of `!!binary` is not UTF-8 text, so JSON cannot hold it
       help: keep the Base64 text itself, without the tag, e.g. in `data` of a Secret

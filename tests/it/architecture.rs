@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 /// The rooms, from the entrance to the core. A room uses rooms of later floors, never of its own or an
 /// earlier one.
-const FLOORS: [&[&str]; 15] = [
+const FLOORS: [&[&str]; 16] = [
     &["main"],
     &["cli"],
     &["daemon"],
@@ -23,6 +23,7 @@ const FLOORS: [&[&str]; 15] = [
     &["cel"],
     &["schema"],
     &["yaml"],
+    &["redact"],
     &["api", "diagnostic"],
 ];
 
@@ -34,7 +35,8 @@ const ALONE: [(&str, &[&str]); 2] = [
 ];
 
 /// Rooms of functions over values.
-const PURE: [&str; 9] = ["plan", "fleet", "argocd", "graph", "cel", "schema", "yaml", "api", "diagnostic"];
+const PURE: [&str; 10] =
+    ["plan", "fleet", "argocd", "graph", "cel", "schema", "yaml", "redact", "api", "diagnostic"];
 
 /// What no pure room says: the world outside, and what is another thing at another time.
 const IMPURE: [&str; 23] = [

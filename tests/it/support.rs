@@ -163,6 +163,7 @@ impl World {
             hub: None,
             export: None,
             control: self.control.clone(),
+            known: Arc::default(),
         };
         self.daemon = Some(Daemon::start(parts, CancellationToken::new()));
     }

@@ -45,7 +45,9 @@ impl Progress {
         loop {
             let sync = handle.sync.borrow_and_update().clone();
             let moment = (handle.clock.now(), handle.clock.speed());
-            let view = Snapshot::of(0, &handle.mirror.all(), &sync, moment, &handle.holds.borrow()).fleet;
+            let redactor = handle.mirror.known().redactor();
+            let objects = handle.mirror.all();
+            let view = Snapshot::of(0, &objects, &sync, moment, &handle.holds.borrow(), &redactor).fleet;
             for cluster in &view.clusters {
                 let line = describe(cluster);
                 if let Some(all) = &self.bars {

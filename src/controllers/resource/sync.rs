@@ -49,6 +49,7 @@ impl ResourceController {
             }
             if round + 1 == ROUNDS {
                 let plan = steps.iter().map(Step::to_string).collect::<Vec<_>>().join(", ");
+                let plan = Words::of(&subject.object).text(&plan);
                 tracing::warn!(object = %subject.desired.key, plan, "does not settle");
                 break;
             }

@@ -102,6 +102,8 @@ pub struct Fleet {
     pub diagnostics: Vec<Diagnostic>,
     /// What was left out, by path.
     pub ignored: Vec<Ignored>,
+    /// Manifest files that are there and state no object: blank, null, ignored, or other tools' YAML.
+    pub paths_without_objects: BTreeSet<String>,
     /// Paths whose content could not be read at all: too large, no text, a link that leads nowhere.
     pub unreadable_paths: BTreeSet<String>,
     /// Paths with any error. Objects last seen there keep their last good version and are not pruned.
@@ -151,7 +153,11 @@ pub fn load(tree: &Tree, options: &Options<'_>) -> Fleet {
     let mut candidates = Vec::new();
     for file in &files {
         let room = options.limits.max_objects.saturating_sub(candidates.len());
-        candidates.extend(classify::file(file, &files, options, room, &mut fleet));
+        let found = classify::file(file, &files, options, room, &mut fleet);
+        if found.is_empty() && files::is_yaml(file.path) {
+            fleet.paths_without_objects.insert(file.path.to_owned());
+        }
+        candidates.extend(found);
     }
     let kinds = Kinds::collect(&candidates, options.is_namespaced);
     let objects = candidates

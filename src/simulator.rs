@@ -264,6 +264,11 @@ impl Simulator {
         self.state().faults.add(rule)
     }
 
+    /// Gives a fault rule another content; what it has counted stays. Answers whether there is such a rule.
+    pub fn replace_fault(&self, number: u64, rule: FaultRule) -> bool {
+        self.state().faults.replace(number, rule)
+    }
+
     /// The fault rules, with their numbers and how often each fired.
     pub fn faults(&self) -> Vec<(u64, FaultRule, u64)> {
         self.state().faults.list().map(|(number, rule, fired)| (number, rule.clone(), fired)).collect()
@@ -350,7 +355,7 @@ impl State {
         let effect = operation.map_or(Effect::Read, |operation| operation.effect);
         let mutating = effect == Effect::Write;
         let strikes = self.faults.strike(config.seed, &call, mutating);
-        let strike = Strike::of(&strikes, &mut call);
+        let mut strike = Strike::of(&strikes, &mut call);
 
         let answer = if strike.reset_before() {
             Err(ApiError::new(502, "ConnectionReset", "connection reset by a fault rule"))
@@ -363,6 +368,10 @@ impl State {
                 .and_then(|()| self.perform(&call, effect))
         };
         let effective = answer.is_ok() && effect != Effect::Read;
+        if strike.kill.is_some() && strike.reset == Some(true) && answer.is_err() {
+            self.faults.without_effect(&call, mutating);
+            strike = Strike { delay: strike.delay, ..Strike::default() };
+        }
         let lost = strike.reset.is_some();
         let outcome = match &answer {
             _ if lost => "ConnectionReset",

@@ -97,6 +97,7 @@ pub(super) fn collect<'a>(tree: &'a Tree, path: &str, fleet: &mut Fleet) -> File
         Some(rule) => {
             if is_yaml(path) {
                 fleet.ignore(path, format!("{rule} says so"));
+                fleet.paths_without_objects.insert(path.clone());
             }
             false
         }

@@ -3,7 +3,7 @@
 //! | method and path | meaning |
 //! | --- | --- |
 //! | GET `calls?after=N` | the call log, and its digest |
-//! | GET, POST, DELETE `faults[/N]` | fault rules |
+//! | GET, POST `faults`, PUT `faults/N`, DELETE `faults[/N]` | fault rules |
 //! | POST `drift` | somebody else's hand: a [`Drift`](super::Drift) |
 //! | GET, PUT `snapshot` | the whole world |
 //! | POST `reset` | an empty AWS |
@@ -80,6 +80,13 @@ fn respond(simulator: &Simulator, request: &Request<Bytes>) -> Result<Value, Ref
         (&Method::POST, "faults", "") => {
             let rule: FaultRule = serde_json::from_slice(request.body())?;
             Ok(json!({ "number": simulator.add_fault(rule) }))
+        }
+        (&Method::PUT, "faults", number) => {
+            let rule: FaultRule = serde_json::from_slice(request.body())?;
+            if !simulator.replace_fault(number.parse()?, rule) {
+                return Err(Refusal(StatusCode::NOT_FOUND, format!("there is no fault rule {number}")));
+            }
+            Ok(json!({}))
         }
         (&Method::DELETE, "faults", "") => {
             simulator.clear_faults(None);

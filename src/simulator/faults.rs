@@ -1,8 +1,11 @@
 //! Faults on order: which calls go wrong, and how. Chance comes from the seed, so a run replays exactly.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use super::call::{Call, Doom, Service};
+use super::record::parameters_digest;
 use super::world::{digest, fraction};
 use crate::api::{AccountId, Region};
 
@@ -26,6 +29,9 @@ pub struct FaultRule {
     pub times: Option<u64>,
     /// With this probability (0 to 1).
     pub probability: Option<f64>,
+    /// Whether `from` and `times` count each distinct call by itself, told by its account, operation and
+    /// parameters, and not all of them together.
+    pub each: bool,
     /// What happens.
     pub action: FaultAction,
 }
@@ -65,6 +71,7 @@ pub enum FaultAction {
         seconds: f64,
     },
     /// A process is killed with SIGKILL, before or after the call took effect; the caller gets no answer.
+    /// After a call that is refused there is no effect: it is answered, and not counted.
     Kill {
         /// Process id.
         process: u32,
@@ -84,6 +91,12 @@ pub(crate) struct Faults {
 struct Armed {
     number: u64,
     rule: FaultRule,
+    /// By the call's digest; one for all where the rule does not count each by itself.
+    counts: BTreeMap<String, Count>,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Count {
     matched: u64,
     fired: u64,
 }
@@ -92,8 +105,14 @@ impl Faults {
     /// Adds a rule; its number names it.
     pub(crate) fn add(&mut self, rule: FaultRule) -> u64 {
         self.added += 1;
-        self.rules.push(Armed { number: self.added, rule, matched: 0, fired: 0 });
+        self.rules.push(Armed { number: self.added, rule, counts: BTreeMap::new() });
         self.added
+    }
+
+    /// Gives a rule another content; what it has counted stays. Answers whether there is such a rule.
+    pub(crate) fn replace(&mut self, number: u64, rule: FaultRule) -> bool {
+        let armed = self.rules.iter_mut().find(|armed| armed.number == number);
+        armed.map(|armed| armed.rule = rule).is_some()
     }
 
     /// Removes all rules, or one.
@@ -103,7 +122,8 @@ impl Faults {
 
     /// Rules with their numbers and how often they fired.
     pub(crate) fn list(&self) -> impl Iterator<Item = (u64, &FaultRule, u64)> {
-        self.rules.iter().map(|armed| (armed.number, &armed.rule, armed.fired))
+        let fired = |armed: &Armed| armed.counts.values().map(|count| count.fired).sum();
+        self.rules.iter().map(move |armed| (armed.number, &armed.rule, fired(armed)))
     }
 
     /// What happens to this call, in the order of the rules.
@@ -113,19 +133,34 @@ impl Faults {
             if !armed.rule.means(call, mutating) {
                 continue;
             }
-            armed.matched += 1;
-            let early = armed.rule.from.is_some_and(|from| armed.matched < from);
-            let spent = armed.rule.times.is_some_and(|times| armed.fired >= times);
+            let count = armed.counts.entry(armed.rule.counted_as(call)).or_default();
+            count.matched += 1;
+            let early = armed.rule.from.is_some_and(|from| count.matched < from);
+            let spent = armed.rule.times.is_some_and(|times| count.fired >= times);
             let spared = armed.rule.probability.is_some_and(|probability| {
-                let parts = [seed.to_be_bytes(), armed.number.to_be_bytes(), armed.matched.to_be_bytes()];
+                let parts = [seed.to_be_bytes(), armed.number.to_be_bytes(), count.matched.to_be_bytes()];
                 fraction(&digest(&[&parts[0], &parts[1], &parts[2]])) >= probability
             });
             if !early && !spent && !spared {
-                armed.fired += 1;
+                count.fired += 1;
                 actions.push(armed.rule.action.clone());
             }
         }
         actions
+    }
+
+    /// The call was refused: what was to happen after its effect did not, and waits for the next one.
+    pub(crate) fn without_effect(&mut self, call: &Call, mutating: bool) {
+        let after = |rule: &FaultRule| matches!(rule.action, FaultAction::Kill { after: true, .. });
+        for armed in self.rules.iter_mut().filter(|armed| after(&armed.rule)) {
+            if armed.rule.means(call, mutating)
+                && let Some(count) = armed.counts.get_mut(&armed.rule.counted_as(call))
+                && count.fired > 0
+            {
+                count.matched -= 1;
+                count.fired -= 1;
+            }
+        }
     }
 }
 
@@ -139,6 +174,14 @@ impl FaultRule {
     pub fn times(mut self, times: u64) -> Self {
         self.times = Some(times);
         self
+    }
+
+    /// Under which name this rule counts a call.
+    fn counted_as(&self, call: &Call) -> String {
+        if !self.each {
+            return String::new();
+        }
+        format!("{} {} {}", call.account, call.operation, parameters_digest(&call.parameters))
     }
 
     fn means(&self, call: &Call, mutating: bool) -> bool {

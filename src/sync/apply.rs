@@ -18,7 +18,7 @@ use crate::plan::guard::{self, Protection, Removal, Thresholds};
 use crate::store::mirror::{Mirror, owner_of};
 use crate::store::{ObjectStore, Selector, StoreError, Write};
 
-use super::last_good::{Role, authored, dying, gone, moved, role};
+use super::last_good::{Role, authored, dying, emptied, gone, moved, role};
 use super::state::{HeldRemoval, RevisionRecord, SyncState};
 
 /// How far back the history of a path is walked for a version that loads (decisions 9).
@@ -158,6 +158,7 @@ impl Syncer {
         if loaded.is_empty() {
             return Err(SyncError::Empty { label: revision.label.clone() });
         }
+        let paths_without_objects = loaded.paths_without_objects.clone();
         let last_good: Vec<Arc<Object>> = listing
             .objects
             .iter()
@@ -182,6 +183,16 @@ impl Syncer {
             checked
                 .diagnostics
                 .push(Diagnostic::warning("removal-unsure", message).with_help("correct that file"));
+            stated.insert(object);
+        }
+        let emptied = emptied(&listing.objects, &stated, &checked.failed_paths, &paths_without_objects);
+        for (object, path) in emptied {
+            let message = format!("`{object}` is not removed: {path} is still there, but states no object");
+            let place = Location { file: path, line: 0, column: 0 };
+            let finding = Diagnostic::warning("removal-unsure", message).at(place);
+            checked
+                .diagnostics
+                .push(finding.with_help("remove the file to remove what it stated, or restore it"));
             stated.insert(object);
         }
         let instance_kinds: BTreeSet<GroupKind> = checked.graphs.keys().cloned().collect();

@@ -70,6 +70,21 @@ pub(super) fn moved(
         .collect()
 }
 
+/// The objects that seem to be gone although their file is still there, with that file: an object is removed
+/// by removing its document from a file that still states something, or by removing the file.
+pub(super) fn emptied(
+    objects: &[Arc<Object>],
+    stated: &BTreeSet<ObjectKey>,
+    failed_paths: &BTreeSet<String>,
+    paths_without_objects: &BTreeSet<String>,
+) -> Vec<(ObjectKey, String)> {
+    gone(&authored(objects), stated, failed_paths)
+        .iter()
+        .filter_map(|object| Some((object.key(), source_path(object)?.to_owned())))
+        .filter(|(_, path)| paths_without_objects.contains(path))
+        .collect()
+}
+
 /// Whether a text holds a name as a word of its own.
 fn mentions(text: &str, name: &str) -> bool {
     let part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '.');
@@ -189,6 +204,18 @@ mod tests {
         };
         assert_eq!(moved_to("new/text.yaml"), ["named"]);
         assert_eq!(moved_to("new/large.yaml"), ["file-gone"]);
+    }
+
+    #[test]
+    fn what_stood_in_a_file_that_is_empty_now_is_not_gone() {
+        let objects = [
+            object("A", "kro.run", "n", "kept", "clusters/a.yaml:1:1", json!({})),
+            object("A", "kro.run", "n", "gone", "clusters/b.yaml:1:1", json!({})),
+        ];
+        let empty = BTreeSet::from(["clusters/a.yaml".to_owned(), "clusters/c.yaml".to_owned()]);
+        let kept = emptied(&objects, &BTreeSet::new(), &BTreeSet::new(), &empty);
+        assert_eq!(kept, [(objects[0].key(), "clusters/a.yaml".to_owned())]);
+        assert_eq!(emptied(&objects, &BTreeSet::from([objects[0].key()]), &BTreeSet::new(), &empty), []);
     }
 
     #[test]

@@ -5,6 +5,7 @@
 pub mod browser;
 pub mod inventory;
 pub mod repository;
+pub mod template;
 
 use std::collections::BTreeMap;
 use std::net::TcpListener;
@@ -19,6 +20,8 @@ use tempfile::TempDir;
 
 use self::repository::FleetRepository;
 
+/// What is tried.
+const BINARY: &str = env!("CARGO_BIN_EXE_fleetwright");
 /// Region of all that the tests make.
 pub const REGION: &str = "us-west-2";
 /// The account whose Argo CD is the hub's.
@@ -43,11 +46,13 @@ pub struct Options {
     pub poll: &'static str,
     /// How often everything is compared with AWS.
     pub resync: &'static str,
+    /// When removals are too many.
+    pub guard: (u32, u32),
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { speed: 400.0, mode: "reconcile", poll: "5m", resync: "2h" }
+        Self { speed: 400.0, mode: "reconcile", poll: "5m", resync: "2h", guard: (5, 20) }
     }
 }
 
@@ -60,16 +65,30 @@ struct Process {
 
 impl Process {
     fn start(name: &'static str, log: PathBuf, arguments: &[String]) -> Self {
-        let output = std::fs::OpenOptions::new().create(true).append(true).open(&log).unwrap();
-        let child = Command::new(env!("CARGO_BIN_EXE_fleetwright"))
+        let mut command = Command::new(BINARY);
+        command.args(arguments).stdin(Stdio::null());
+        Self::spawn(name, log, &mut command)
+    }
+
+    /// A process that has its id, and begins with [`Process::go`].
+    fn start_waiting(name: &'static str, log: PathBuf, arguments: &[String]) -> Self {
+        let mut command = Command::new("sh");
+        command
+            .args(["-c", "read -r go && exec \"$0\" \"$@\"", BINARY])
             .args(arguments)
-            .env_remove("AWS_ACCESS_KEY_ID")
-            .stdin(Stdio::null())
-            .stdout(output.try_clone().unwrap())
-            .stderr(output)
-            .spawn()
-            .unwrap();
-        Self { name, child, log }
+            .stdin(Stdio::piped());
+        Self::spawn(name, log, &mut command)
+    }
+
+    fn spawn(name: &'static str, log: PathBuf, command: &mut Command) -> Self {
+        let output = std::fs::OpenOptions::new().create(true).append(true).open(&log).unwrap();
+        command.env_remove("AWS_ACCESS_KEY_ID").stdout(output.try_clone().unwrap()).stderr(output);
+        Self { name, child: command.spawn().unwrap(), log }
+    }
+
+    fn go(&mut self) {
+        use std::io::Write as _;
+        self.child.stdin.take().unwrap().write_all(b"\n").unwrap();
     }
 
     fn is_alive(&mut self) -> bool {
@@ -116,9 +135,23 @@ impl Bench {
     /// A simulated AWS without anything in it, an empty repository, no daemon yet.
     pub async fn new(options: Options) -> Self {
         let home = tempfile::tempdir().unwrap();
+        let repository = FleetRepository::new(home.path());
+        std::fs::write(home.path().join("webhook-secret"), WEBHOOK_SECRET).unwrap();
+        Self::at(home, repository, options).await
+    }
+
+    /// A bench on a copy of another one's directory: Git, AWS, the daemon's store. The daemon does not run yet.
+    pub async fn on_copy(of: &Path, options: Options) -> Self {
+        let home = tempfile::tempdir().unwrap();
+        template::copy(of, home.path());
+        let repository = FleetRepository::open(home.path());
+        Self::at(home, repository, options).await
+    }
+
+    async fn at(home: TempDir, repository: FleetRepository, options: Options) -> Self {
         let [aws_port, page_port, webhook_port, metrics_port] = free_ports();
         let mut bench = Self {
-            repository: FleetRepository::new(home.path()),
+            repository,
             options,
             simulator: None,
             daemon: None,
@@ -130,7 +163,6 @@ impl Bench {
             deliveries: 0,
             home,
         };
-        std::fs::write(bench.path("webhook-secret"), WEBHOOK_SECRET).unwrap();
         bench.start_simulator().await;
         bench
     }
@@ -165,6 +197,21 @@ impl Bench {
 
     /// Starts the daemon.
     pub fn start_daemon(&mut self) {
+        let arguments = self.configured();
+        self.daemon = Some(Process::start("run", self.path("run.log"), &arguments));
+    }
+
+    /// Starts the daemon after something was done that needs to know its process.
+    pub async fn start_daemon_after(&mut self, prepare: impl AsyncFnOnce(&Self, u32)) {
+        let arguments = self.configured();
+        let mut daemon = Process::start_waiting("run", self.path("run.log"), &arguments);
+        prepare(self, daemon.child.id()).await;
+        daemon.go();
+        self.daemon = Some(daemon);
+    }
+
+    /// Writes the daemon's configuration; answers the arguments with which it runs.
+    fn configured(&self) -> Vec<String> {
         let configuration = json!({
             "fleet": {"id": "e2e"},
             "source": {"git": {"url": self.repository.url(), "revision": "branch:main", "poll": self.options.poll}},
@@ -173,6 +220,7 @@ impl Bench {
             "clock": {"speed": self.options.speed},
             "mode": self.options.mode,
             "resync": {"interval": self.options.resync},
+            "guard": {"maxRemovals": self.options.guard.0, "maxPercent": self.options.guard.1},
             "webhook": {
                 "listen": format!("127.0.0.1:{}", self.webhook_port),
                 "github": {"secretFile": self.path("webhook-secret")},
@@ -184,8 +232,14 @@ impl Bench {
         });
         let file = self.path("fleetwright.yaml");
         std::fs::write(&file, configuration.to_string()).unwrap();
-        let arguments = ["run".to_owned(), "--config".to_owned(), file.display().to_string()];
-        self.daemon = Some(Process::start("run", self.path("run.log"), &arguments));
+        vec!["run".to_owned(), "--config".to_owned(), file.display().to_string()]
+    }
+
+    /// What a command of the command line prints about the running daemon.
+    pub fn ask(&self, arguments: &[&str]) -> String {
+        let server = self.page_url("");
+        let output = Command::new(BINARY).args(arguments).args(["--server", &server]).output().unwrap();
+        String::from_utf8(output.stdout).unwrap()
     }
 
     /// Kills the daemon, as a crash would.
@@ -198,9 +252,11 @@ impl Bench {
         self.daemon.as_mut().is_some_and(Process::is_alive)
     }
 
-    /// Process id of the daemon.
-    pub fn daemon_id(&self) -> u32 {
-        self.daemon.as_ref().unwrap().child.id()
+    /// Stops the daemon where it stands, or lets it go on: for it, time jumps.
+    pub fn pause_daemon(&self, paused: bool) {
+        let id = self.daemon.as_ref().unwrap().child.id().to_string();
+        let signal = if paused { "-STOP" } else { "-CONT" };
+        assert!(Command::new("kill").args([signal, &id]).status().unwrap().success());
     }
 
     /// Adds a fault rule to the simulated AWS; answers its number.
@@ -208,6 +264,12 @@ impl Bench {
         let request = self.client.post(self.aws_url("/_fleetwright/faults")).json(rule);
         let answer: Value = request.send().await.unwrap().error_for_status().unwrap().json().await.unwrap();
         answer["number"].as_u64().unwrap()
+    }
+
+    /// Gives a fault rule another content; what it has counted stays.
+    pub async fn replace_fault(&self, number: u64, rule: &FaultRule) {
+        let url = self.aws_url(&format!("/_fleetwright/faults/{number}"));
+        self.client.put(url).json(rule).send().await.unwrap().error_for_status().unwrap();
     }
 
     /// Removes a fault rule.
@@ -243,6 +305,17 @@ impl Bench {
     /// JSON from the daemon's API; null while it does not answer.
     pub async fn api(&self, path: &str) -> Value {
         self.get(&self.page_url(path)).await.unwrap_or_default()
+    }
+
+    /// All that the simulated AWS is made of.
+    pub async fn snapshot(&self) -> Value {
+        self.get(&self.aws_url("/_fleetwright/snapshot")).await.unwrap()
+    }
+
+    /// Posts to the simulated AWS's own endpoints.
+    pub async fn tell_aws(&self, path: &str, body: &Value) {
+        let request = self.client.post(self.aws_url(&format!("/_fleetwright/{path}"))).json(body);
+        request.send().await.unwrap().error_for_status().unwrap();
     }
 
     /// All objects of the store, by key as `Kind.group/namespace/name`.

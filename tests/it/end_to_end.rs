@@ -1,8 +1,11 @@
 //! Whole fleets through the real binary: what a commit makes of AWS and of Argo CD's Secrets.
 
+mod absence;
 mod change;
 mod crash;
+mod kill;
 mod page;
+mod prepared;
 mod provision;
 mod safety;
 

@@ -178,7 +178,7 @@ impl ResourceController {
             .is_some_and(|created| *created == json!(true));
         let seen =
             subject.object.status().pointer("/fleetwright/seen").is_some_and(|seen| *seen == json!(true));
-        if !self.is_recent(intent) {
+        if !self.may_be_invisible(intent) {
             return None;
         }
         // With a token the same call may simply be made again. Where AWS has refused, nothing is pending.

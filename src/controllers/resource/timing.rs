@@ -31,6 +31,12 @@ fn age(now: Timestamp, began: Timestamp, recorded_at: Timestamp) -> SignedDurati
     now.duration_since(if recorded_at > now { began } else { recorded_at })
 }
 
+/// How long ago something was recorded at least. The wall clock may have been set between two lives, so what
+/// an earlier life recorded is only known to be as old as this one.
+fn age_at_least(now: Timestamp, began: Timestamp, recorded_at: Timestamp) -> SignedDuration {
+    age(now, began, recorded_at).min(now.duration_since(began))
+}
+
 /// The next moment at which a group of objects is looked at: they are an interval apart, and `phase` says where
 /// in it they fall. One that is nearer than a tenth of the interval is left out, because the object that
 /// asks has just been looked at.
@@ -58,9 +64,14 @@ impl ResourceController {
         Next::At(slot(self.clock.now(), self.settings.resync, phase))
     }
 
-    /// Whether a create may still be invisible.
+    /// Whether a create was probably made moments ago, so that its tags may not be seen yet.
     pub(super) fn is_recent(&self, intent: &Intent) -> bool {
         age(self.clock.now(), self.began, intent.recorded_at) < SETTLE_WINDOW
+    }
+
+    /// Whether a create may still be invisible.
+    pub(super) fn may_be_invisible(&self, intent: &Intent) -> bool {
+        age_at_least(self.clock.now(), self.began, intent.recorded_at) < SETTLE_WINDOW
     }
 
     pub(super) fn progressing_since(&self, object: &Object, report: &mut Report, field: &str) -> Timestamp {
@@ -114,6 +125,14 @@ mod tests {
             now = next;
         }
         assert!(at(now as f64 / 1000.0 - 1.0) - now == 600_000, "just looked at");
+    }
+
+    #[test]
+    fn a_clock_that_was_set_between_two_lives_does_not_end_the_settle_window() {
+        let at = |seconds| Timestamp::from_second(seconds).unwrap();
+        assert_eq!(age_at_least(at(100), at(0), at(70)).as_secs(), 30, "of this life");
+        assert_eq!(age_at_least(at(9_100), at(9_095), at(70)).as_secs(), 5, "set forward");
+        assert_eq!(age_at_least(at(100), at(95), at(9_000)).as_secs(), 5, "set back");
     }
 
     #[test]

@@ -5,11 +5,39 @@ use std::collections::{BTreeMap, HashMap};
 
 use aws_sdk_ec2::types::Tag;
 use fleetwright::api::names;
+use serde_json::Value;
 
 use super::Bench;
 
 /// Roles that the tests make themselves: the daemon's, and the one of people.
 pub const ROLES_OF_THE_TEST: [&str; 2] = ["fleet", "Admin"];
+
+/// All that carries tags of the fleet in a snapshot of the simulated AWS: account, object and incarnation, with
+/// the places in the snapshot. Other than by Describe calls, nothing is left out for its state or its lag.
+pub fn owned_in(snapshot: &Value) -> BTreeMap<String, Vec<String>> {
+    fn walk(value: &Value, account: &str, place: &str, found: &mut BTreeMap<String, Vec<String>>) {
+        let Some(fields) = value.as_object() else {
+            for (index, item) in value.as_array().into_iter().flatten().enumerate() {
+                walk(item, account, &format!("{place}/{index}"), found);
+            }
+            return;
+        };
+        let text = |name: &str| fields.get(name).and_then(Value::as_str).unwrap_or_default();
+        if fields.contains_key(names::TAG_OBJECT) {
+            let identity = format!("{account} {} {}", text(names::TAG_OBJECT), text(names::TAG_INCARNATION));
+            found.entry(identity).or_default().push(place.to_owned());
+            return;
+        }
+        for (name, inner) in fields.iter().filter(|(name, _)| *name != "previous") {
+            walk(inner, account, &format!("{place}/{name}"), found);
+        }
+    }
+    let mut found = BTreeMap::new();
+    for (account, content) in snapshot["accounts"].as_object().unwrap() {
+        walk(content, account, "", &mut found);
+    }
+    found
+}
 
 /// All that one account holds in the tests' Region.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -115,12 +143,26 @@ impl Inventory {
         }
     }
 
+    async fn node_groups(&mut self, eks: &aws_sdk_eks::Client, cluster: &str) {
+        let groups = eks.list_nodegroups().cluster_name(cluster).send().await.unwrap();
+        for group in groups.nodegroups() {
+            let described = eks.describe_nodegroup().cluster_name(cluster).nodegroup_name(group);
+            let described = described.send().await.unwrap();
+            self.add_tagged(
+                "node group",
+                &format!("{cluster}/{group}"),
+                described.nodegroup().unwrap().tags(),
+            );
+        }
+    }
+
     async fn clusters(&mut self, eks: &aws_sdk_eks::Client) {
         let clusters = eks.list_clusters().send().await.unwrap();
         for name in clusters.clusters() {
             let cluster = eks.describe_cluster().name(name).send().await.unwrap();
             let cluster = cluster.cluster().unwrap();
             self.add_tagged("cluster", name, cluster.tags());
+            self.node_groups(eks, name).await;
             let addons = eks.list_addons().cluster_name(name).send().await.unwrap();
             for addon in addons.addons() {
                 let described =
@@ -137,9 +179,10 @@ impl Inventory {
                     .await
                     .unwrap();
                 let entry = described.access_entry().unwrap();
-                // Those of the creator and of Auto Mode's nodes come with the cluster.
+                // Those of the creator and of nodes come with the cluster and its node groups.
                 let by_eks = entry.tags().is_none_or(HashMap::is_empty)
-                    && (principal.ends_with(":role/fleet") || entry.r#type() == Some("EC2"));
+                    && (principal.ends_with(":role/fleet")
+                        || matches!(entry.r#type(), Some("EC2" | "EC2_LINUX")));
                 if !by_eks {
                     self.add_tagged("access entry", &format!("{name}/{principal}"), entry.tags());
                 }

@@ -22,6 +22,38 @@ impl FleetRepository {
         Self { remote, work }
     }
 
+    /// Both of a directory that was copied from another one's.
+    pub fn open(home: &Path) -> Self {
+        let (remote, work) = (home.join("remote.git"), home.join("work"));
+        let repository = Repository::open(&work).unwrap();
+        repository.remote_set_url("origin", &format!("file://{}", remote.display())).unwrap();
+        Self { remote, work }
+    }
+
+    /// The newest commit.
+    pub fn head(&self) -> String {
+        Repository::open(&self.work).unwrap().head().unwrap().target().unwrap().to_string()
+    }
+
+    /// What a file of the clone holds.
+    pub fn read(&self, path: &str) -> String {
+        std::fs::read_to_string(self.work.join(path)).unwrap()
+    }
+
+    /// Changes a text that a file of the clone has, once or more.
+    pub fn replace(&self, path: &str, from: &str, to: &str) {
+        let text = self.read(path);
+        assert!(text.contains(from), "{path} has no {from:?}:\n{text}");
+        self.write(path, &text.replace(from, to));
+    }
+
+    /// Renames a file or a directory of the clone.
+    pub fn rename(&self, from: &str, to: &str) {
+        let to = self.work.join(to);
+        std::fs::create_dir_all(to.parent().unwrap()).unwrap();
+        std::fs::rename(self.work.join(from), to).unwrap();
+    }
+
     /// What the daemon is told.
     pub fn url(&self) -> String {
         format!("file://{}", self.remote.display())
@@ -37,6 +69,11 @@ impl FleetRepository {
     /// Removes a file of the clone.
     pub fn remove(&self, path: &str) {
         std::fs::remove_file(self.work.join(path)).unwrap();
+    }
+
+    /// Removes a directory of the clone.
+    pub fn remove_all(&self, path: &str) {
+        std::fs::remove_dir_all(self.work.join(path)).unwrap();
     }
 
     /// Commits all files and pushes; answers the commit.

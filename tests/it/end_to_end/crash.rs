@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 use std::time::Instant;
 
-use fleetwright::simulator::{FaultAction, FaultRule};
 use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};
 
@@ -77,69 +76,6 @@ async fn ten_kills_leave_one_of_everything() {
     assert_eq!(inventory.others, Vec::<String>::new(), "everything carries our tags");
     assert_one_each(&bench, &[&inventory]).await;
     assert_eq!(inventory.owned.len(), 21);
-}
-
-/// Lets the daemon live until it has done what it should, and kills it in every call that changes AWS: now and
-/// then before the call takes effect, otherwise after it, when the answer is lost. Answers how often.
-async fn killed_in_every_change(
-    bench: &mut Bench,
-    random: &mut StdRng,
-    done: impl AsyncFn(&Bench) -> bool,
-) -> usize {
-    let mut kills = 0;
-    loop {
-        bench.start_daemon();
-        let action = FaultAction::Kill { process: bench.daemon_id(), after: random.random_bool(0.75) };
-        let rule = FaultRule { mutating: Some(true), action, ..FaultRule::default() }.times(1);
-        let rule = bench.add_fault(&rule).await;
-        let deadline = Instant::now() + Duration::from_secs(30);
-        while bench.daemon_is_alive() {
-            if done(bench).await {
-                bench.remove_fault(rule).await;
-                return kills;
-            }
-            assert!(Instant::now() < deadline, "neither a call nor the end\n{}", bench.picture().await);
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
-        kills += 1;
-        bench.kill_daemon();
-    }
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_kill_in_every_change_leaves_one_of_everything_and_then_nothing() {
-    let seed = seed();
-    let mut random = StdRng::seed_from_u64(seed);
-    let mut bench = Bench::new(Options { speed: 500.0, ..Options::default() }).await;
-    bench.account(ACCOUNT).await;
-    write_definitions(&bench, &own_definitions());
-    write_cluster(&bench, "one", ACCOUNT);
-    bench.repository.commit("a cluster");
-    let before = bench.mark().await;
-    let kills =
-        killed_in_every_change(&mut bench, &mut random, async |bench| is_whole(bench, "one").await).await;
-    let changes = bench.mutating(before).await.iter().filter(|call| call.effective).count();
-    println!("made under {kills} kills with {changes} changes");
-    assert!(kills >= 15, "too few changes were hit: {kills}");
-    let inventory = Inventory::of(&bench, ACCOUNT).await;
-    assert_eq!(inventory.others, Vec::<String>::new(), "everything carries our tags");
-    assert_one_each(&bench, &[&inventory]).await;
-
-    bench.repository.remove("clusters/one.yaml");
-    take(&mut bench, "remove it").await;
-    let held = bench.api("/api/v1/sync").await["held"].clone();
-    bench.repository.write("approvals/one.yaml", held[0]["approval"].as_str().unwrap());
-    bench.kill_daemon();
-    bench.repository.commit("approve");
-    let kills = killed_in_every_change(&mut bench, &mut random, async |bench| {
-        let objects = bench.objects().await;
-        !objects.is_empty() && !objects.contains_key(&instance("one"))
-    })
-    .await;
-    println!("removed under {kills} kills");
-    let rest = Inventory::of(&bench, ACCOUNT).await;
-    assert!(rest.is_empty(), "{rest:#?}");
-    assert!(kills >= 8, "too few changes were hit: {kills}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

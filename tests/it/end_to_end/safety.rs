@@ -1,4 +1,4 @@
-//! What must never cost a cluster: a broken manifest, a Git host that is gone, an empty or a rewritten history.
+//! What must never cost a cluster: a broken manifest, a removal that nobody saw.
 
 use super::*;
 use crate::binary::inventory::Inventory;
@@ -28,59 +28,6 @@ async fn a_broken_manifest_stops_nothing_but_itself() {
     let touched: Vec<_> =
         bench.mutating(before).await.into_iter().filter(|call| call.account.as_str() == ACCOUNT).collect();
     assert!(touched.is_empty(), "{touched:#?}");
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn no_failure_of_git_deletes_anything() {
-    let mut bench = with_one_cluster(Options { poll: "2m", ..Options::default() }).await;
-    let first = bench.api("/api/v1/sync").await["revision"]["commit"].as_str().unwrap().to_owned();
-    let whole = Inventory::of(&bench, ACCOUNT).await;
-    let before = bench.until_quiet(QUIET).await;
-    let error = async |bench: &Bench| {
-        bench.api("/api/v1/sync").await["error"].as_str().unwrap_or_default().to_owned()
-    };
-
-    bench.repository.set_reachable(false);
-    bench.until("the lost remote is told", async || !error(&bench).await.is_empty()).await;
-    println!("remote gone: {}", error(&bench).await);
-    bench.until_quiet(QUIET).await;
-    bench.repository.set_reachable(true);
-    bench.until("the remote is found again", async || error(&bench).await.is_empty()).await;
-
-    for (file, _) in own_definitions() {
-        bench.repository.remove(&format!("definitions/{file}"));
-    }
-    bench.repository.remove("accounts/one.yaml");
-    bench.repository.remove("clusters/one.yaml");
-    let empty = bench.repository.commit("nothing at all");
-    bench.push_event(&empty).await;
-    bench.until("the empty tree is told", async || error(&bench).await.contains("nothing is removed")).await;
-    println!("empty tree: {}", error(&bench).await);
-    bench.until_quiet(QUIET).await;
-
-    bench.repository.reset(&first);
-    bench.repository.remove("clusters/one.yaml");
-    let unrelated = bench.repository.rewrite("a history of its own");
-    bench.push_event(&unrelated).await;
-    bench
-        .until("the rewritten history is told", async || error(&bench).await.contains("does not descend"))
-        .await;
-    println!("unrelated history: {}", error(&bench).await);
-    bench.until_quiet(QUIET).await;
-    assert_eq!(bench.api("/api/v1/sync").await["revision"]["commit"], first);
-    // Also a daemon that begins with this repository must not follow it.
-    bench.kill_daemon();
-    bench.start_daemon();
-    bench
-        .until("the rewritten history is told again", async || {
-            error(&bench).await.contains("does not descend")
-        })
-        .await;
-    bench.until_quiet(QUIET).await;
-
-    assert_eq!(bench.mutating(before).await, []);
-    assert_eq!(Inventory::of(&bench, ACCOUNT).await, whole);
-    until_whole(&bench, "one").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

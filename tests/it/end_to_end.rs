@@ -1,12 +1,17 @@
 //! Whole fleets through the real binary: what a commit makes of AWS and of Argo CD's Secrets.
 
 mod absence;
+mod accounts;
 mod change;
 mod crash;
+mod definitions;
 mod kill;
+mod lost_store;
 mod page;
 mod prepared;
 mod provision;
+mod reads;
+mod removal;
 mod safety;
 
 use std::time::Duration;

@@ -7,6 +7,7 @@ mod ack_fields;
 mod architecture;
 mod binary;
 mod cli;
+mod clock;
 mod configured;
 mod drift;
 mod end_to_end;

@@ -104,6 +104,14 @@ impl FleetRepository {
         self.push("+refs/heads/main:refs/heads/main");
     }
 
+    /// Gives the clone's files the content that they had in a commit; the history goes on.
+    pub fn revert_to(&self, commit: &str) {
+        let repository = Repository::open(&self.work).unwrap();
+        let object = repository.find_object(commit.parse().unwrap(), None).unwrap();
+        let mut checkout = git2::build::CheckoutBuilder::new();
+        repository.checkout_tree(&object, Some(checkout.force())).unwrap();
+    }
+
     /// Takes the remote away, or brings it back.
     pub fn set_reachable(&self, reachable: bool) {
         let gone = self.remote.with_extension("gone");

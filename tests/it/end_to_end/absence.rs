@@ -96,7 +96,7 @@ async fn a_renamed_instance_neither_deletes_nor_doubles_what_it_has() {
     fleet.stays_untouched().await;
     // Its parts have the names that they had, and those belong to the old one.
     let told = fleet.message(&instance("uno"), "Ready").await;
-    assert!(told.contains("belongs to EksCluster.kro.run/argocd/one"), "{told}");
+    assert!(told.contains("belongs to EksCluster argocd/one"), "{told}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,12 +1,9 @@
-//! Commits over a living fleet: add, change, remove, with exactly the calls that they ask for.
+//! Commits over a living fleet: add and change, with exactly the calls that they ask for.
 
 use std::time::Instant;
 
-use serde_json::Value;
-
 use super::*;
 use crate::binary::by_operation;
-use crate::binary::inventory::Inventory;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_push_event_brings_a_new_cluster_at_once() {
@@ -85,78 +82,4 @@ async fn changed_tags_and_logging_are_two_updates() {
     assert!(calls.iter().all(|call| call.outcome == "OK"));
     let secret = std::fs::read_to_string(bench.path("export/secret--argocd--one.yaml")).unwrap();
     assert!(secret.contains("tenant: bank"), "{secret}");
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_removed_cluster_is_held_until_approved_and_then_goes_in_reverse_order() {
-    let mut bench = with_one_cluster(Options::default()).await;
-    bench.account(OTHER_ACCOUNT).await;
-    write_cluster(&bench, "two", OTHER_ACCOUNT);
-    take(&mut bench, "another cluster").await;
-    until_whole(&bench, "two").await;
-    let whole = Inventory::of(&bench, ACCOUNT).await;
-    let before = bench.until_quiet(QUIET).await;
-
-    bench.repository.remove("clusters/one.yaml");
-    take(&mut bench, "remove a cluster").await;
-    let held = bench.api("/api/v1/sync").await["held"].clone();
-    let approval = held[0]["approval"].as_str().expect("the removal is held").to_owned();
-    let digest = held[0]["digest"].as_str().unwrap();
-    assert!(approval.contains(digest), "{held:#}");
-    assert_eq!(held[0]["removals"].as_object().unwrap().keys().collect::<Vec<_>>(), [&instance("one")]);
-    bench.until_quiet(QUIET).await;
-    assert_eq!(bench.mutating(before).await, []);
-    assert_eq!(Inventory::of(&bench, ACCOUNT).await, whole);
-
-    bench.repository.write("approvals/one.yaml", &approval);
-    take(&mut bench, "approve").await;
-    bench
-        .until("the cluster is gone", async || {
-            let objects = bench.objects().await;
-            !objects.is_empty() && !objects.contains_key(&instance("one"))
-        })
-        .await;
-    let rest = Inventory::of(&bench, ACCOUNT).await;
-    assert!(rest.is_empty(), "{rest:#?}");
-    let calls = bench.mutating(before).await;
-    assert!(calls.iter().all(|call| call.account.as_str() == ACCOUNT), "the other cluster is left alone");
-    let effective: Vec<(&str, &Value)> = calls
-        .iter()
-        .filter(|call| call.effective)
-        .map(|call| (call.operation.as_str(), &call.parameters))
-        .collect();
-    println!("deletions: {:?}", effective.iter().map(|(operation, _)| operation).collect::<Vec<_>>());
-    let role = |name: &'static str| {
-        move |(operation, parameters): &(&str, &Value)| {
-            *operation == "DeleteRole" && parameters["RoleName"] == name
-        }
-    };
-    let call = |name: &'static str| move |(operation, _): &(&str, &Value)| *operation == name;
-    let ordered =
-        |first: &dyn Fn(&(&str, &Value)) -> bool, then: &dyn Fn(&(&str, &Value)) -> bool, what: &str| {
-            let last_of_first = effective.iter().rposition(first);
-            let first_of_then = effective.iter().position(then);
-            assert!(
-                last_of_first.is_some() && last_of_first < first_of_then,
-                "{what}: {last_of_first:?} {first_of_then:?} of {effective:#?}"
-            );
-        };
-    for (first, then) in [
-        ("DeletePodIdentityAssociation", "DeleteCluster"),
-        ("DeleteAccessEntry", "DeleteCluster"),
-        ("DeleteAddon", "DeleteCluster"),
-        ("DeleteCluster", "DeleteVpc"),
-        ("DeleteNatGateway", "ReleaseAddress"),
-        ("DeleteSubnet", "DeleteVpc"),
-        ("DeleteRouteTable", "DeleteVpc"),
-        ("DetachInternetGateway", "DeleteInternetGateway"),
-        ("DetachInternetGateway", "DeleteVpc"),
-    ] {
-        ordered(&call(first), &call(then), &format!("{first} before {then}"));
-    }
-    ordered(&call("DeleteCluster"), &role("one-cluster"), "DeleteCluster before its role");
-    ordered(&call("DeleteCluster"), &role("one-node"), "DeleteCluster before its nodes' role");
-    ordered(&call("DeletePodIdentityAssociation"), &role("one-workload"), "the association before its role");
-    assert!(!bench.path("export/secret--argocd--one.yaml").exists(), "its Secret is gone");
-    assert!(bench.is_ready(&instance("two")).await);
 }

@@ -77,18 +77,3 @@ async fn ten_kills_leave_one_of_everything() {
     assert_one_each(&bench, &[&inventory]).await;
     assert_eq!(inventory.owned.len(), 21);
 }
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_lost_store_finds_everything_again() {
-    let mut bench = with_one_cluster(Options::default()).await;
-    let whole = Inventory::of(&bench, ACCOUNT).await;
-    let before = bench.until_quiet(QUIET).await;
-    bench.kill_daemon();
-    std::fs::remove_dir_all(bench.path("data")).unwrap();
-    bench.start_daemon();
-    until_whole(&bench, "one").await;
-    bench.until_quiet(QUIET).await;
-    assert_eq!(bench.mutating(before).await, []);
-    assert_eq!(Inventory::of(&bench, ACCOUNT).await, whole);
-    assert_one_each(&bench, &[&whole]).await;
-}

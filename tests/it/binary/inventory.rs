@@ -13,7 +13,8 @@ use super::Bench;
 pub const ROLES_OF_THE_TEST: [&str; 2] = ["fleet", "Admin"];
 
 /// All that carries tags of the fleet in a snapshot of the simulated AWS: account, object and incarnation, with
-/// the places in the snapshot. Other than by Describe calls, nothing is left out for its state or its lag.
+/// the places in the snapshot. Other than by Describe calls, nothing is left out for its lag; only what AWS still
+/// shows after its deletion is.
 pub fn owned_in(snapshot: &Value) -> BTreeMap<String, Vec<String>> {
     fn walk(value: &Value, account: &str, place: &str, found: &mut BTreeMap<String, Vec<String>>) {
         let Some(fields) = value.as_object() else {
@@ -22,6 +23,9 @@ pub fn owned_in(snapshot: &Value) -> BTreeMap<String, Vec<String>> {
             }
             return;
         };
+        if fields.get("deletion").is_some_and(|deletion| !deletion.is_null()) {
+            return;
+        }
         let text = |name: &str| fields.get(name).and_then(Value::as_str).unwrap_or_default();
         if fields.contains_key(names::TAG_OBJECT) {
             let identity = format!("{account} {} {}", text(names::TAG_OBJECT), text(names::TAG_INCARNATION));

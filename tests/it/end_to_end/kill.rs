@@ -8,6 +8,7 @@ use fleetwright::simulator::{CallRecord, FaultAction, FaultRule};
 
 use super::*;
 use crate::binary::inventory::{Inventory, owned_in};
+use crate::support::aloud;
 
 /// Longest life of a daemon that neither makes a call nor is done.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -148,7 +149,7 @@ async fn killed_on_both_sides(
     let before = distinct(calls.iter().filter(lost).filter(|call| !call.effective));
     let after = distinct(calls.iter().filter(lost).filter(|call| call.effective));
     let sum = |found: &BTreeMap<String, BTreeSet<String>>| found.values().map(BTreeSet::len).sum::<usize>();
-    println!(
+    aloud(format_args!(
         "{kills} lives ended in a call in {} s; {} mutating calls, {} of them effective; distinct calls killed before: {}, after: {}; undisturbed: {}",
         began.elapsed().as_secs(),
         calls.len(),
@@ -156,7 +157,7 @@ async fn killed_on_both_sides(
         sum(&before),
         sum(&after),
         expected.values().sum::<usize>(),
-    );
+    ));
     for (operation, count) in expected {
         for (side, killed) in [("before", &before), ("after", &after)] {
             let killed = killed.get(operation).map_or(0, BTreeSet::len);
@@ -173,7 +174,6 @@ async fn a_sigkill_on_both_sides_of_every_change_leaves_one_of_everything_and_th
     remove(&mut quiet).await;
     let removing = undisturbed(&mut quiet, is_gone).await;
     drop(quiet);
-    println!("making takes {making:#?}, removing {removing:#?}");
 
     let mut bench = bench().await;
     killed_on_both_sides(&mut bench, &making, is_made).await;

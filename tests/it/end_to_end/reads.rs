@@ -83,7 +83,7 @@ async fn reads_that_are_denied_change_nothing() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn reads_that_are_throttled_change_nothing() {
-    while_reads_fail(FaultAction::Throttle, "").await;
+    while_reads_fail(FaultAction::Throttle, "RequestLimitExceeded").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -8,7 +8,7 @@
 
 mod assemble;
 
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 use std::future::Future;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -16,8 +16,9 @@ use std::time::Duration;
 use rand::SeedableRng as _;
 use rand::rngs::StdRng;
 use tokio::sync::{mpsc, watch};
+use tokio::task::AbortHandle;
 use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
+use tokio_util::task::{AbortOnDropHandle, TaskTracker};
 
 use crate::api::{AccountId, Region};
 use crate::aws::{RoleChoice, Sessions};
@@ -141,6 +142,7 @@ impl Handle {
 pub struct Daemon {
     handle: Handle,
     tasks: TaskTracker,
+    running: Vec<AbortHandle>,
     stop: CancellationToken,
 }
 
@@ -159,7 +161,7 @@ impl Daemon {
         };
         let (changed_sender, changed) = watch::channel(0);
         let managers = registry::all();
-        let managed: HashSet<_> = managers.iter().map(|manager| manager.kind()).collect();
+        let managed: BTreeSet<_> = managers.iter().map(|manager| manager.kind()).collect();
         let router = Router::new(
             store.clone(),
             mirror.clone(),
@@ -197,7 +199,7 @@ impl Daemon {
             holds: gate.holds(),
         };
 
-        let spawn = Spawner { tasks: &tasks, stop: &stop };
+        let mut spawn = Spawner { tasks: &tasks, running: Vec::new(), stop: &stop };
         spawn.task("router", {
             let stop = stop.clone();
             async move { router.run(stop).await.map_err(|error| error.to_string()) }
@@ -288,9 +290,10 @@ impl Daemon {
         }
         let hand_over = HandOver::new(mirror, gate, settings.fleet, clock, parts.hub, parts.export);
         spawn.endless("hand-over", hand_over.run(changed, stop.clone()));
+        let running = spawn.running;
         tasks.close();
         queues.definitions.add(ALL_DEFINITIONS);
-        Self { handle, tasks, stop }
+        Self { handle, tasks, running, stop }
     }
 
     /// What others may see and do.
@@ -308,20 +311,31 @@ impl Daemon {
         self.stop.cancel();
         self.tasks.wait().await;
     }
+
+    /// Ends every task where it stands, as a crash of the process would, and waits until all are gone.
+    /// Nothing is finished: for tests of what a crash leaves behind.
+    pub async fn abort(&self) {
+        for task in &self.running {
+            task.abort();
+        }
+        self.tasks.wait().await;
+    }
 }
 
 /// Starts tasks that belong to the daemon.
 struct Spawner<'a> {
     tasks: &'a TaskTracker,
+    running: Vec<AbortHandle>,
     stop: &'a CancellationToken,
 }
 
 impl Spawner<'_> {
     /// A task whose failure ends the daemon: without it the others would work on stale data.
-    fn task(&self, name: &'static str, work: impl Future<Output = Result<(), String>> + Send + 'static) {
+    fn task(&mut self, name: &'static str, work: impl Future<Output = Result<(), String>> + Send + 'static) {
         let stop = self.stop.clone();
         let work = self.tasks.spawn(work);
-        self.tasks.spawn(async move {
+        let of_work = work.abort_handle();
+        let watching = self.tasks.spawn(async move {
             // A task that ends by a panic says nothing by itself.
             let outcome = work.await.unwrap_or_else(|defect| Err(defect.to_string()));
             if let Err(error) = outcome {
@@ -329,9 +343,11 @@ impl Spawner<'_> {
                 stop.cancel();
             }
         });
+        // Who watches goes first: an abort is no failure to report.
+        self.running.extend([watching.abort_handle(), of_work]);
     }
 
-    fn endless(&self, name: &'static str, work: impl Future<Output = ()> + Send + 'static) {
+    fn endless(&mut self, name: &'static str, work: impl Future<Output = ()> + Send + 'static) {
         self.task(name, async move {
             work.await;
             Ok(())
@@ -396,11 +412,11 @@ enum Taken {
     Refused,
 }
 
-/// Takes a revision in a task of its own: a defect in it must not end the sync.
+/// Takes a revision in a task of its own: a defect in it must not end the sync. It ends with its caller.
 async fn take(syncer: &Arc<Syncer>, revision: Arc<Revision>) -> Taken {
     let taking = syncer.clone();
     let label = revision.label.clone();
-    match tokio::spawn(async move { taking.take(&revision).await }).await {
+    match AbortOnDropHandle::new(tokio::spawn(async move { taking.take(&revision).await })).await {
         Ok(Ok(())) => Taken::InForce,
         Ok(Err(error)) => {
             syncer.report_failure(&error);

@@ -254,6 +254,11 @@ impl Simulator {
         self.state().log.records().cloned().collect()
     }
 
+    /// The calls after the one of this number, oldest first.
+    pub fn calls_after(&self, number: u64) -> Vec<CallRecord> {
+        self.state().log.after(number).cloned().collect()
+    }
+
     /// Digest over every call so far: equal for equal runs.
     pub fn calls_digest(&self) -> String {
         self.state().log.digest()

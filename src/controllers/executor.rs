@@ -111,11 +111,11 @@ impl Executor {
         if let Ok(output) = &answer {
             self.remember(desired, output).await?;
         }
-        if known {
-            intent.settled = true;
-            let object = self.current(&desired.key).await?;
-            self.store.record_intent(&desired.key, &object.metadata.resource_version, &intent).await?;
-        }
+        intent.settled = known;
+        // The call may have taken effect as late as now: from here on AWS has time to show it.
+        intent.recorded_at = self.clock.now();
+        let object = self.current(&desired.key).await?;
+        self.store.record_intent(&desired.key, &object.metadata.resource_version, &intent).await?;
         Ok(answer?)
     }
 
@@ -127,8 +127,12 @@ impl Executor {
             status.extend(output.iter().map(|(name, value)| (name.clone(), value.clone())));
         }
         let own = status.entry("fleetwright").or_insert_with(|| json!({}));
-        own["created"] = json!(true);
-        own["incarnation"] = json!(desired.incarnation);
+        if let Some(own) = own.as_object_mut() {
+            own.insert("created".into(), json!(true));
+            own.insert("incarnation".into(), json!(desired.incarnation));
+            // What was seen was the life before.
+            own.remove("seen");
+        }
         self.store.update_status(&desired.key, None, Value::Object(status)).await?;
         Ok(())
     }

@@ -2,6 +2,7 @@
 
 mod act;
 mod delete;
+mod memory;
 mod sync;
 mod timing;
 
@@ -36,7 +37,9 @@ use super::references;
 use super::report::{Report, Verdict};
 use super::waiting::{Waiting, as_dependency};
 
+use self::memory::Memory;
 pub use crate::config::Mode;
+
 pub use timing::SETTLE_WINDOW;
 
 /// What is fixed for the daemon's life.
@@ -68,6 +71,7 @@ pub struct ResourceController {
     gate: Arc<Gate>,
     clock: Clock,
     began: Timestamp,
+    memory: Memory,
     settings: Settings,
 }
 
@@ -79,6 +83,18 @@ struct Subject {
     session: Session,
     desired: Desired,
     intent: Option<Intent>,
+    /// Until when a create may be hidden that an earlier store knew of.
+    hidden_until: Option<Timestamp>,
+}
+
+impl Subject {
+    /// Whether AWS has shown the object in the life that is meant now: what was seen of an earlier life says
+    /// nothing about this one.
+    fn is_seen(&self) -> bool {
+        let own = |name| self.object.status().get("fleetwright")?.get(name);
+        let life = own("incarnation").and_then(Value::as_u64).unwrap_or(1);
+        own("seen") == Some(&json!(true)) && life >= u64::from(self.desired.incarnation)
+    }
 }
 
 impl ResourceController {
@@ -98,7 +114,21 @@ impl ResourceController {
         let executor = Executor::new(store.clone(), gate.clone(), clock.clone(), 0);
         let managers = managers.into_iter().map(|manager| (manager.kind(), manager)).collect();
         let began = clock.now();
-        Self { store, mirror, accounts, sessions, managers, waiting, executor, gate, clock, began, settings }
+        let memory = Memory::new(store.clone(), clock.clone());
+        Self {
+            store,
+            mirror,
+            accounts,
+            sessions,
+            managers,
+            waiting,
+            executor,
+            gate,
+            clock,
+            began,
+            memory,
+            settings,
+        }
     }
 
     /// Whether a kind is reconciled here.
@@ -170,7 +200,8 @@ impl ResourceController {
         };
         let intent = intent_of(&object);
         let desired = self.desired(&object, &placement, spec, intent.as_ref());
-        let subject = Subject { object, manager, placement, session, desired, intent };
+        let hidden_until = self.memory.begins_at().await?;
+        let subject = Subject { object, manager, placement, session, desired, intent, hidden_until };
         if subject.object.is_terminating() {
             self.delete(subject, report).await
         } else {

@@ -1,6 +1,6 @@
 //! Turns the store's changes into work: who is concerned by what.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
@@ -38,7 +38,7 @@ pub struct Router {
     graphs: Arc<Graphs>,
     waiting: Arc<Waiting>,
     queues: Queues,
-    managed: HashSet<GroupKind>,
+    managed: BTreeSet<GroupKind>,
     /// Who refers to an object by a `…Ref`.
     referrers: BTreeMap<ObjectKey, BTreeSet<ObjectKey>>,
     /// Told of every change, for those who publish.
@@ -53,7 +53,7 @@ impl Router {
         graphs: Arc<Graphs>,
         waiting: Arc<Waiting>,
         queues: Queues,
-        managed: HashSet<GroupKind>,
+        managed: BTreeSet<GroupKind>,
         changed: tokio::sync::watch::Sender<u64>,
     ) -> Self {
         Self { store, mirror, graphs, waiting, queues, managed, referrers: BTreeMap::new(), changed }

@@ -58,6 +58,11 @@ impl MemorySource {
         state.commits.truncate(kept);
     }
 
+    /// The labels of all commits, oldest first.
+    pub fn labels(&self) -> Vec<String> {
+        self.lock().commits.iter().map(|revision| revision.label.clone()).collect()
+    }
+
     /// Makes fetches fail until told otherwise.
     pub fn fail(&self, message: Option<&str>) {
         self.lock().failure = message.map(str::to_owned);

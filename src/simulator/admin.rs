@@ -66,8 +66,7 @@ fn respond(simulator: &Simulator, request: &Request<Bytes>) -> Result<Value, Ref
                 Some((_, number)) => number.parse()?,
                 None => 0,
             };
-            let calls: Vec<_> = simulator.calls().into_iter().filter(|call| call.number > after).collect();
-            Ok(json!({ "calls": calls, "digest": simulator.calls_digest() }))
+            Ok(json!({ "calls": simulator.calls_after(after), "digest": simulator.calls_digest() }))
         }
         (&Method::GET, "faults", "") => {
             let rules: Vec<Value> = simulator

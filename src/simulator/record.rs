@@ -75,6 +75,12 @@ impl Log {
         self.records.iter()
     }
 
+    /// The records after a number: numbers rise, though some requests are no calls and leave a gap.
+    pub(crate) fn after(&self, number: u64) -> impl Iterator<Item = &CallRecord> {
+        let from = self.records.partition_point(|record| record.number <= number);
+        self.records.range(from..)
+    }
+
     /// Digest over every call so far: the same seed must give the same.
     pub(crate) fn digest(&self) -> String {
         hex(&self.digest)

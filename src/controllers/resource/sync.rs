@@ -1,6 +1,6 @@
 //! An object that is wanted: observe, compare, perform, until AWS is as the store says.
 
-use super::timing::{LAG_POLL, progress_poll};
+use super::timing::{BUSY_POLL, LAG_POLL, progress_poll};
 use super::*;
 
 /// Observe-and-perform rounds in one pass; each follows up on what the one before created.
@@ -69,15 +69,21 @@ impl ResourceController {
             report.conclude(&Verdict::Progressing { reason: "Settling", message });
             return Some(wait);
         }
+        if let (Some(until), None, false) =
+            (subject.hidden_until, &subject.intent, subject.manager.create_takes_token())
+        {
+            let message = "waits until AWS shows all that was created before this store".to_owned();
+            report.conclude(&Verdict::Progressing { reason: "Settling", message });
+            let left = Duration::try_from(until.duration_since(self.clock.now())).unwrap_or_default();
+            return Some(Next::After(left.min(BUSY_POLL)));
+        }
         let key = &subject.desired.key;
         if subject.desired.annotation(names::ANNOTATION_ADOPTION_POLICY) == Some("adopt") {
             let message = "there is no such AWS object to adopt".to_owned();
             report.conclude(&Verdict::Recoverable { reason: "AdoptedResourceNotFound".into(), message });
             return Some(Next::After(self.resync(key)));
         }
-        let own = subject.object.status().get("fleetwright");
-        let existed = own.and_then(|own| own.get("seen")).is_some_and(|seen| *seen == json!(true));
-        if existed {
+        if subject.is_seen() {
             if self.settings.protection.covers(&key.group_kind()) {
                 let message = format!(
                     "vanished from AWS behind our back; it is not re-created by itself: delete {key} in Git, or restore it"
@@ -176,14 +182,12 @@ impl ResourceController {
             .status()
             .pointer("/fleetwright/created")
             .is_some_and(|created| *created == json!(true));
-        let seen =
-            subject.object.status().pointer("/fleetwright/seen").is_some_and(|seen| *seen == json!(true));
         if !self.may_be_invisible(intent) {
             return None;
         }
         // With a token the same call may simply be made again. Where AWS has refused, nothing is pending.
         let unknown = !intent.settled && !subject.manager.create_takes_token();
-        let invisible = intent.settled && created && !seen;
+        let invisible = intent.settled && created && !subject.is_seen();
         (unknown || invisible).then_some(Next::After(LAG_POLL))
     }
 

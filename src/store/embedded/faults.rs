@@ -142,8 +142,10 @@ impl StorageBackend for FaultyDisk {
 
     fn sync_data(&self) -> Result<(), io::Error> {
         let mut disk = self.powered()?;
-        disk.synced = disk.current.clone();
-        disk.unsynced.clear();
+        // The same bytes as a copy of all, at the price of what was written.
+        for operation in std::mem::take(&mut disk.unsynced) {
+            operation.perform(&mut disk.synced);
+        }
         Ok(())
     }
 

@@ -21,6 +21,7 @@ mod managers_eks;
 mod managers_iam;
 mod sample;
 mod second_opinion;
+mod seeds;
 mod simulator;
 mod store_suite;
 mod support;

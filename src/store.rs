@@ -40,6 +40,15 @@ pub struct Intent {
     pub term: u64,
 }
 
+/// Which store this is, among all that a fleet ever had: what keeps two daemons of one fleet apart.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StoreIdentity {
+    /// Random. A copy of a store is another store.
+    pub id: String,
+    /// Rises with each life of a daemon and with each take-over.
+    pub term: u64,
+}
+
 /// What an apply changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Change {
@@ -160,6 +169,19 @@ pub enum StoreError {
         /// The file.
         path: String,
     },
+    /// The store is another fleet's.
+    #[error(
+        "{path} is the store of fleet {found}, but `fleet.id` is {expected}: correct `fleet.id`, or give this fleet \
+         a `data.directory` of its own"
+    )]
+    OtherFleet {
+        /// The file.
+        path: String,
+        /// Fleet that the store belongs to.
+        found: String,
+        /// Fleet that was asked for.
+        expected: String,
+    },
     /// The object cannot be stored as it is.
     #[error("{key} is refused: {message}")]
     Invalid {
@@ -242,6 +264,15 @@ pub trait ObjectStore: Send + Sync {
         expected: &str,
         intent: &Intent,
     ) -> Result<Arc<Object>, StoreError>;
+
+    /// Which store this is.
+    fn identity(&self) -> StoreIdentity;
+
+    /// Begins a term that is higher than every earlier one and than `above`.
+    async fn begin_term(&self, above: u64) -> Result<StoreIdentity, StoreError>;
+
+    /// Becomes another store, because somebody else goes by this one's id. The term stays.
+    async fn become_another(&self) -> Result<StoreIdentity, StoreError>;
 }
 
 /// Annotation that carries the intent, in both stores.

@@ -43,7 +43,7 @@ impl Export {
             file.display()
         );
         let spinner = output::spinner("reading the store");
-        let store = match Embedded::open(&file, Options::new(daemon::clock(&config))) {
+        let store = match Embedded::open(&file, Options::new(daemon::clock(&config)).of_fleet(&config.fleet.id)) {
             Ok(store) => store,
             Err(StoreError::Locked { path }) => anyhow::bail!(
                 "{path} is held by a running daemon: stop it, or let it keep a directory current with \

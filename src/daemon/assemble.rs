@@ -89,7 +89,7 @@ pub async fn assemble(
     let Aws { endpoint_url: _, default_region, use_own_role_in, role_session_duration: _ } = aws;
     std::fs::create_dir_all(data)
         .map_err(|source| AssembleError::Data { path: data.display().to_string(), source })?;
-    let store = Embedded::open(&store_file(config), Options::new(clock.clone()))?;
+    let store = Embedded::open(&store_file(config), Options::new(clock.clone()).of_fleet(id))?;
     let (source, changes, poll) = source(fleet_source, data)?;
     let sessions = sessions.unwrap_or_else(|| Sessions::new(session_settings(aws), clock.clone()));
     let hub = match kubernetes {

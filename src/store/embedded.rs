@@ -11,7 +11,7 @@
 
 use std::fmt;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 
 use async_trait::async_trait;
 use rand::rngs::StdRng;
@@ -23,15 +23,19 @@ use tokio::sync::oneshot;
 
 use self::disk::Disk;
 use self::history::History;
+use self::identity::{Location, Recorded};
 use self::ops::{Records, Reply, Request, Stage};
-use super::{Applied, Intent, Listing, ObjectStore, Selector, StoreError, Version, Watch, Write};
-use crate::api::{Object, ObjectKey};
+use super::{
+    Applied, Intent, Listing, ObjectStore, Selector, StoreError, StoreIdentity, Version, Watch, Write,
+};
+use crate::api::{FleetId, Object, ObjectKey};
 use crate::clock::Clock;
 
 mod disk;
 pub mod faults;
 mod fields;
 mod history;
+mod identity;
 mod ops;
 
 #[cfg(test)]
@@ -72,8 +76,10 @@ impl fmt::Debug for IdSource {
 pub struct Options {
     /// Stamps creations and deletions.
     pub clock: Clock,
-    /// Makes uids.
+    /// Makes uids, and the id of a new store.
     pub ids: IdSource,
+    /// The fleet that the store must belong to, where that matters.
+    pub fleet: Option<FleetId>,
     /// How many changes are kept for watchers.
     pub history: usize,
 }
@@ -81,12 +87,17 @@ pub struct Options {
 impl Options {
     /// Random uids and the usual history.
     pub fn new(clock: Clock) -> Self {
-        Self { clock, ids: IdSource::random(), history: DEFAULT_HISTORY }
+        Self { clock, ids: IdSource::random(), fleet: None, history: DEFAULT_HISTORY }
     }
 
     /// Uids from a seed.
     pub fn seeded(clock: Clock, seed: u64) -> Self {
         Self { ids: IdSource::seeded(seed), ..Self::new(clock) }
+    }
+
+    /// Only a store of this fleet, or a new one.
+    pub fn of_fleet(self, fleet: &FleetId) -> Self {
+        Self { fleet: Some(fleet.clone()), ..self }
     }
 }
 
@@ -101,6 +112,7 @@ struct Inner {
     state: RwLock<State>,
     history: Arc<History>,
     disk: Disk,
+    identity: Mutex<Recorded>,
     queue: Mutex<Vec<Queued>>,
     turn: Arc<tokio::sync::Mutex<()>>,
     options: Options,
@@ -126,9 +138,12 @@ impl Embedded {
     ///
     /// # Errors
     /// [`StoreError::Locked`] when another process has it, [`StoreError::Schema`] when another
-    /// version of the program wrote it, [`StoreError::Backend`] when the disk fails.
+    /// version of the program wrote it, [`StoreError::OtherFleet`] when it is another fleet's,
+    /// [`StoreError::Backend`] when the disk fails.
     pub fn open(path: &Path, options: Options) -> Result<Self, StoreError> {
-        Self::over(Disk::open(path)?, options, true)
+        let disk = Disk::open(path)?;
+        let location = Location::of(path)?;
+        Self::over(disk, options, Some((path, location)))
     }
 
     /// A store that lives as long as the process.
@@ -138,15 +153,18 @@ impl Embedded {
 
     /// A store over any backend of redb, written on the caller's thread.
     pub fn with_backend(backend: impl StorageBackend, options: Options) -> Result<Self, StoreError> {
-        Self::over(Disk::with_backend(backend)?, options, false)
+        Self::over(Disk::with_backend(backend)?, options, None)
     }
 
-    fn over(disk: Disk, options: Options, blocks: bool) -> Result<Self, StoreError> {
+    fn over(disk: Disk, options: Options, file: Option<(&Path, Location)>) -> Result<Self, StoreError> {
+        let blocks = file.is_some();
         let (records, sequence) = disk.load()?;
+        let identity = identity::settle(&disk, &options, file)?;
         let inner = Inner {
             history: History::new(sequence, options.history),
             state: RwLock::new(State { records, sequence }),
             disk,
+            identity: Mutex::new(identity),
             queue: Mutex::default(),
             turn: Arc::default(),
             options,
@@ -188,6 +206,10 @@ fn broken() -> StoreError {
 impl Inner {
     fn read(&self) -> RwLockReadGuard<'_, State> {
         self.state.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn own_identity(&self) -> MutexGuard<'_, Recorded> {
+        self.identity.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Performs everything queued as one commit. Only the holder of the turn calls this.
@@ -308,9 +330,44 @@ impl ObjectStore for Embedded {
             Request::Intent { key: key.clone(), expected: expected.to_owned(), intent: intent.clone() };
         self.submit_for_object(request).await
     }
+
+    fn identity(&self) -> StoreIdentity {
+        self.inner.own_identity().identity.clone()
+    }
+
+    async fn begin_term(&self, above: u64) -> Result<StoreIdentity, StoreError> {
+        self.change_identity(move |own, _| own.term = own.term.max(above).saturating_add(1)).await
+    }
+
+    async fn become_another(&self) -> Result<StoreIdentity, StoreError> {
+        self.change_identity(|own, ids| own.id = ids.next()).await
+    }
 }
 
 impl Embedded {
+    /// Changes which store this is; what it was stands until the change is durable.
+    async fn change_identity(
+        &self,
+        change: impl FnOnce(&mut StoreIdentity, &IdSource) + Send + 'static,
+    ) -> Result<StoreIdentity, StoreError> {
+        let turn = Arc::clone(&self.inner.turn).lock_owned().await;
+        let inner = Arc::clone(&self.inner);
+        let perform = move || {
+            let _turn = turn;
+            let mut recorded = inner.own_identity().clone();
+            change(&mut recorded.identity, &inner.options.ids);
+            inner.disk.set_identity(&recorded)?;
+            let identity = recorded.identity.clone();
+            *inner.own_identity() = recorded;
+            Ok(identity)
+        };
+        if self.inner.blocks {
+            tokio::task::spawn_blocking(perform).await.map_err(|_| broken())?
+        } else {
+            perform()
+        }
+    }
+
     async fn submit_for_object(&self, request: Request) -> Result<Arc<Object>, StoreError> {
         match self.submit(request).await? {
             Reply::Object(object) => Ok(object),

@@ -12,6 +12,7 @@ use redb::{
 use serde::{Deserialize, Serialize};
 
 use super::fields::FieldSets;
+use super::identity::Recorded;
 use super::ops::{Record, Records};
 use crate::api::{Object, ObjectKey};
 use crate::store::StoreError;
@@ -20,10 +21,12 @@ use crate::store::StoreError;
 pub(super) const SCHEMA_VERSION: u64 = 1;
 
 const META: TableDefinition<'_, &str, u64> = TableDefinition::new("meta");
+const IDENTITY: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("identity");
 const OBJECTS: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("objects");
 
 const META_SCHEMA: &str = "schema_version";
 const META_SEQUENCE: &str = "sequence";
+const IDENTITY_OWN: &str = "own";
 
 /// All reads after the opening come from memory, so redb needs little cache (its default is 1 GiB).
 const CACHE_BYTES: usize = 16 * 1024 * 1024;
@@ -124,6 +127,30 @@ impl Disk {
             records.insert(record.object.key(), record);
         }
         Ok((records, sequence))
+    }
+
+    /// Which store this is, when that was ever written.
+    pub(super) fn identity(&self) -> Result<Option<Recorded>, StoreError> {
+        let transaction = self.database.begin_read().map_err(failed("read its file"))?;
+        let table = match transaction.open_table(IDENTITY) {
+            Ok(table) => table,
+            Err(TableError::TableDoesNotExist(_)) => return Ok(None),
+            Err(error) => return Err(failed("read its identity")(error)),
+        };
+        let Some(row) = table.get(IDENTITY_OWN).map_err(failed("read its identity"))? else { return Ok(None) };
+        serde_json::from_slice(row.value()).map(Some).map_err(failed("read its identity"))
+    }
+
+    /// Writes which store this is, durably.
+    pub(super) fn set_identity(&self, identity: &Recorded) -> Result<(), StoreError> {
+        let bytes = serde_json::to_vec(identity).map_err(failed("write its identity"))?;
+        let transaction = self.database.begin_write().map_err(failed("begin a write"))?;
+        transaction
+            .open_table(IDENTITY)
+            .map_err(failed("write"))?
+            .insert(IDENTITY_OWN, bytes.as_slice())
+            .map_err(failed("write its identity"))?;
+        transaction.commit().map_err(failed("commit"))
     }
 
     /// Writes rows in one durable transaction.

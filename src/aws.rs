@@ -2,6 +2,7 @@
 
 mod batch;
 mod error;
+mod marker;
 mod reads;
 mod session;
 mod sessions;
@@ -10,6 +11,7 @@ mod watch;
 
 pub use batch::Batch;
 pub use error::{AwsError, Dependency, ErrorClass};
+pub use marker::{Marker, create_marker, marker_arn, name_store, raise_term, read_marker};
 pub use reads::{Finder, Reads};
 pub use session::Session;
 pub use sessions::{BaseCredentials, Purpose, RoleChoice, SessionSettings, Sessions};

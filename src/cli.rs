@@ -15,6 +15,7 @@ mod run;
 #[cfg(feature = "simulator")]
 mod simulate;
 mod table;
+mod take_over;
 mod validate;
 mod version;
 
@@ -39,6 +40,7 @@ enum Command {
     Get(get::Get),
     Describe(describe::Describe),
     Export(export::Export),
+    TakeOver(take_over::TakeOver),
     Freeze(freeze::Freeze),
     Unfreeze(freeze::Unfreeze),
     Version(version::Version),
@@ -65,6 +67,7 @@ pub fn main() -> ExitCode {
             Command::Get(command) => command.run().await,
             Command::Describe(command) => command.run().await,
             Command::Export(command) => command.run().await,
+            Command::TakeOver(command) => command.run(),
             Command::Freeze(command) => command.run(),
             Command::Unfreeze(command) => command.run(),
             Command::Version(command) => command.run(),

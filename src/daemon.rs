@@ -26,7 +26,7 @@ use crate::clock::Clock;
 use crate::controllers::accounts::Accounts;
 use crate::controllers::argocd::{Directory, HandOver, Hub};
 use crate::controllers::definition::DefinitionController;
-use crate::controllers::gate::{Control, Gate, Holds};
+use crate::controllers::gate::{Control, Gate, Holds, TakeOver};
 use crate::controllers::graphs::Graphs;
 use crate::controllers::instance::InstanceController;
 use crate::controllers::losses::Losses;
@@ -185,9 +185,9 @@ impl Daemon {
             Poller::new(source, parts.poll, clock.clone(), StdRng::seed_from_u64(seed.wrapping_add(3)));
         let trigger = poller.trigger();
         let (ready_sender, ready) = watch::channel(false);
-        let watches_control = parts.control.is_some();
+        let control = parts.control.clone();
         let gate =
-            Arc::new(Gate::new(settings.mode, settings.observe.clone(), mirror.clone(), parts.control));
+            Arc::new(Gate::new(&settings, store.clone(), mirror.clone(), parts.control, clock.clone()));
         let handle = Handle {
             clock: clock.clone(),
             mirror: mirror.clone(),
@@ -243,7 +243,7 @@ impl Daemon {
             let controller = Arc::new(ResourceController::new(
                 store.clone(),
                 mirror.clone(),
-                accounts,
+                accounts.clone(),
                 sessions.clone(),
                 managers,
                 waiting,
@@ -262,12 +262,17 @@ impl Daemon {
             "sync",
             take_revisions(syncer.clone(), found, ready_sender, clock.clone(), stop.clone()),
         );
-        spawn.endless("tidy", tidy(syncer, changed.clone(), stop.clone()));
-        if watches_control {
-            spawn.endless(
-                "freezes",
-                watch_control(gate.clone(), mirror.clone(), queues.clone(), stop.clone()),
-            );
+        spawn.endless("tidy", tidy(syncer.clone(), changed.clone(), stop.clone()));
+        spawn.endless(
+            "held objects",
+            wake_held(gate.clone(), control.is_some(), mirror.clone(), queues.clone(), stop.clone()),
+        );
+        if let Some(control) = control {
+            let state = syncer.state();
+            let in_force = move || state.borrow().revision.is_some();
+            let (gate, sessions) = (gate.clone(), sessions.clone());
+            let take_over = TakeOver::new(gate, control, accounts.clone(), sessions, clock.clone(), in_force);
+            spawn.endless("take-over", take_over.run(stop.clone()));
         }
         if let Some(changes) = parts.changes {
             spawn.endless("directory watch", watch_directory(changes, trigger, stop.clone()));
@@ -467,20 +472,29 @@ async fn watch_directory(mut changes: Changes, trigger: Trigger, stop: Cancellat
     }
 }
 
-/// Looks for what people have asked of the daemon; objects that were held or may have to be are worked on again.
-async fn watch_control(gate: Arc<Gate>, mirror: Arc<Mirror>, queues: Queues, stop: CancellationToken) {
+/// Works on held objects again when what holds them has changed.
+async fn wake_held(
+    gate: Arc<Gate>,
+    looks: bool,
+    mirror: Arc<Mirror>,
+    queues: Queues,
+    stop: CancellationToken,
+) {
+    let mut holds = gate.holds();
     loop {
         tokio::select! {
             biased;
             () = stop.cancelled() => return,
-            () = tokio::time::sleep(CONTROL_LOOK) => {}
-        }
-        if gate.look() {
-            let managers = registry::all();
-            let objects = managers.iter().flat_map(|manager| mirror.of_kind(&manager.kind()));
-            for object in objects.filter(|object| object.status().pointer("/fleetwright/plan").is_some()) {
-                queues.resources.add(object.key());
+            outcome = holds.changed() => if outcome.is_err() { return },
+            () = tokio::time::sleep(CONTROL_LOOK), if looks => {
+                gate.look();
+                continue;
             }
+        }
+        let managers = registry::all();
+        let objects = managers.iter().flat_map(|manager| mirror.of_kind(&manager.kind()));
+        for object in objects.filter(|object| object.status().pointer("/fleetwright/plan").is_some()) {
+            queues.resources.add(object.key());
         }
     }
 }

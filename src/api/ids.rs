@@ -130,6 +130,11 @@ impl Arn {
         self.0.splitn(6, ':').nth(index).unwrap_or_default()
     }
 
+    /// The partition in the ARN.
+    pub fn partition(&self) -> &str {
+        self.part(1)
+    }
+
     /// The account in the ARN; absent for AWS's own resources such as managed policies.
     pub fn account(&self) -> Option<AccountId> {
         self.part(4).parse().ok()

@@ -62,6 +62,12 @@ pub const TAG_FLEET: &str = "fleetwright.dev/fleet";
 pub const TAG_OBJECT: &str = "fleetwright.dev/object";
 /// Tag with the life of the object: rises only when the previous one was seen gone.
 pub const TAG_INCARNATION: &str = "fleetwright.dev/incarnation";
+/// "true" on the policy by which a second daemon of the fleet is noticed: no object, and no orphan.
+pub const TAG_MARKER: &str = "fleetwright.dev/marker";
+/// On that policy: id of the store whose daemon changes the account.
+pub const TAG_STORE: &str = "fleetwright.dev/store";
+/// On that policy: the store's term, which rises with each start and each take-over.
+pub const TAG_TERM: &str = "fleetwright.dev/term";
 
 /// Owner of fields that Git states.
 pub const OWNER_GIT: &str = "fleetwright.dev/git";

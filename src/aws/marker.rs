@@ -12,7 +12,8 @@ use crate::api::{FleetId, names};
 /// Path of the policies, so that permissions can be given for it.
 const PATH: &str = "/fleetwright/";
 const DOCUMENT: &str = r#"{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":"sts:GetCallerIdentity","Resource":"*"}]}"#;
-const DESCRIPTION: &str = "Says which Fleetwright store changes this account. Attached to nothing; do not delete.";
+const DESCRIPTION: &str =
+    "Says which Fleetwright store changes this account. Attached to nothing; do not delete.";
 
 /// Which store changes an account.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -6,6 +6,7 @@
 mod prepare;
 mod progress;
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,6 +19,7 @@ use tokio_util::sync::CancellationToken;
 use super::{logs, run::interrupted};
 use crate::clock::Clock;
 use crate::config::{Config, Log, LogFormat};
+use crate::controllers::gate::Wish;
 use crate::daemon::{self, Daemon, Parts};
 use crate::redact::Known;
 use crate::simulator::{Simulator, SimulatorConfig};
@@ -82,6 +84,15 @@ impl Demo {
         std::fs::write(&config_file, configuration(&repository, &endpoint, self.speed, self.port))
             .with_context(|| format!("cannot write {}", config_file.display()))?;
         let config = Config::load(&config_file)?;
+        // Nobody else can be at work in an AWS that lives in this directory: a copy of it goes on by itself.
+        let (by, at, all) = ("demo".to_owned(), simulator.now(), true);
+        daemon::control(&config).take_over(Wish {
+            all,
+            by,
+            at,
+            accounts: BTreeSet::new(),
+            done: BTreeSet::new(),
+        })?;
         let calls_before = simulator.calls().len();
         let parts = Parts { known, ..daemon::assemble(&config, clock, None).await? };
         let daemon = Daemon::start(parts, stop.clone());

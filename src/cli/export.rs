@@ -43,14 +43,15 @@ impl Export {
             file.display()
         );
         let spinner = output::spinner("reading the store");
-        let store = match Embedded::open(&file, Options::new(daemon::clock(&config)).of_fleet(&config.fleet.id)) {
-            Ok(store) => store,
-            Err(StoreError::Locked { path }) => anyhow::bail!(
-                "{path} is held by a running daemon: stop it, or let it keep a directory current with \
+        let store =
+            match Embedded::open(&file, Options::new(daemon::clock(&config)).of_fleet(&config.fleet.id)) {
+                Ok(store) => store,
+                Err(StoreError::Locked { path }) => anyhow::bail!(
+                    "{path} is held by a running daemon: stop it, or let it keep a directory current with \
                  `export.directory` in its configuration"
-            ),
-            Err(error) => return Err(error.into()),
-        };
+                ),
+                Err(error) => return Err(error.into()),
+            };
         let objects = store.list(&Selector::all()).await?.objects;
         let wanted = argocd::hand_over(&objects, config.fleet.id.as_str());
         Directory::new(&self.dir).write(&wanted)?;

@@ -49,14 +49,14 @@ pub(super) struct Unfreeze {
 
 /// Which daemon.
 #[derive(Debug, Args)]
-struct Place {
+pub(super) struct Place {
     /// The configuration of the daemon.
     #[arg(long, value_name = "FILE", env = "FLEETWRIGHT_CONFIG")]
     config: PathBuf,
 }
 
 impl Place {
-    fn control(&self) -> anyhow::Result<Control> {
+    pub(super) fn control(&self) -> anyhow::Result<Control> {
         Ok(daemon::control(&Config::load(&self.config)?))
     }
 }
@@ -132,7 +132,7 @@ fn list(control: &Control) -> anyhow::Result<ExitCode> {
 }
 
 /// Who types.
-fn person() -> String {
+pub(super) fn person() -> String {
     let named = |name| std::env::var(name).ok().filter(|text| !text.trim().is_empty());
     named("SUDO_USER").or_else(|| named("USER")).unwrap_or_else(|| "somebody".to_owned())
 }

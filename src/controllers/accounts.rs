@@ -76,6 +76,15 @@ impl Unplaced {
     }
 }
 
+/// How an account is entered when no object is at hand.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Door {
+    /// Whose credentials to use.
+    pub role: RoleChoice,
+    /// Any Region of the account's partition.
+    pub region: Region,
+}
+
 /// Decides placements.
 #[derive(Debug)]
 pub struct Accounts {
@@ -128,6 +137,34 @@ impl Accounts {
             });
         }
         Ok(Placement { role, account, region, selector })
+    }
+
+    /// Every account that the fleet works in, with the first role that leads there.
+    pub fn doors(&self) -> BTreeMap<AccountId, Door> {
+        let region = |partition: &str| {
+            let home = match partition {
+                "aws-cn" => "cn-north-1",
+                "aws-us-gov" => "us-gov-west-1",
+                _ => "us-east-1",
+            };
+            let default = self.default_region.clone().filter(|region| region.partition() == partition);
+            default.or_else(|| home.parse().ok())
+        };
+        let mut doors = BTreeMap::new();
+        if let Some(account) =
+            self.own_account.get().filter(|account| self.use_own_role_in.contains(*account))
+            && let Some(region) = region(self.default_region.as_ref().map_or("aws", Region::partition))
+        {
+            doors.insert(account.clone(), Door { role: RoleChoice::Own, region });
+        }
+        for selector in self.mirror.of_kind(&GroupKind::new(names::ACK_GROUP, iam_role_selector::KIND)) {
+            let Ok(spec) = IamRoleSelectorSpec::of(&selector) else { continue };
+            if let (Some(account), Some(region)) = (spec.arn.account(), region(spec.arn.partition())) {
+                let role = RoleChoice::Assume { arn: spec.arn, external_id: spec.external_id };
+                doors.entry(account).or_insert(Door { role, region });
+            }
+        }
+        doors
     }
 
     fn role(&self, object: &Object) -> Result<(RoleChoice, AccountId, Option<String>), Unplaced> {

@@ -41,13 +41,12 @@ pub struct Executor {
     store: Arc<dyn ObjectStore>,
     gate: Arc<Gate>,
     clock: Clock,
-    term: u64,
 }
 
 impl Executor {
-    /// `term` rises with each takeover, so that a late writer loses (decisions 5).
-    pub fn new(store: Arc<dyn ObjectStore>, gate: Arc<Gate>, clock: Clock, term: u64) -> Self {
-        Self { store, gate, clock, term }
+    /// An executor behind a gate.
+    pub fn new(store: Arc<dyn ObjectStore>, gate: Arc<Gate>, clock: Clock) -> Self {
+        Self { store, gate, clock }
     }
 
     /// Performs the steps in order and stops at the first failure.
@@ -59,12 +58,16 @@ impl Executor {
         steps: &[Step],
     ) -> Result<(), Failure> {
         let mut outputs: Vec<Value> = Vec::with_capacity(steps.len());
+        let (key, annotations) = (&desired.key, &desired.annotations);
+        let subject = gate::Subject { key, annotations, account: Some(session.account()) };
         for step in steps {
-            self.ask(session, desired)?;
+            // Asked before each call, for it may be forbidden at any moment. The term stands in intents, so
+            // that a late writer loses (decisions 5).
+            let term = self.gate.admit(&subject, session).await?;
             let step = step.resolved(&outputs)?;
             let token = of_step(&desired.fleet, desired.incarnation, &step);
             let output = if step.operation == Operation::Create {
-                self.create(manager, session, desired, &step, &token).await?
+                self.create(manager, session, &subject, desired, &step, (&token, term)).await?
             } else {
                 let output = self.call(manager, session, desired, &step, &token).await?;
                 self.note(desired, &output).await?;
@@ -75,33 +78,30 @@ impl Executor {
         Ok(())
     }
 
-    /// Whether the next call may be made: asked before each, for it may be forbidden at any moment.
-    fn ask(&self, session: &Session, desired: &Desired) -> Result<(), Refusal> {
-        self.gate.judge(&gate::Subject {
-            key: &desired.key,
-            annotations: &desired.annotations,
-            account: Some(session.account()),
-        })
-    }
-
     async fn create(
         &self,
         manager: &dyn Manager,
         session: &Session,
+        subject: &gate::Subject<'_>,
         desired: &Desired,
         step: &Step,
-        token: &str,
+        (token, term): (&str, u64),
     ) -> Result<Value, Failure> {
-        let mut intent = Intent {
+        let intent = Intent {
             incarnation: desired.incarnation,
             call: step.call.clone(),
             token: token.to_owned(),
             recorded_at: self.clock.now(),
             settled: false,
-            term: self.term,
+            term,
         };
         let object = self.current(&desired.key).await?;
         self.store.record_intent(&desired.key, &object.metadata.resource_version, &intent).await?;
+        // Writing took its time.
+        if let Err(refusal) = self.gate.judge(subject) {
+            self.answered(desired, intent, true).await?;
+            return Err(refusal.into());
+        }
         let answer = self.call(manager, session, desired, step, token).await;
         let known = match &answer {
             Ok(_) => true,
@@ -111,12 +111,18 @@ impl Executor {
         if let Ok(output) = &answer {
             self.remember(desired, output).await?;
         }
-        intent.settled = known;
+        self.answered(desired, intent, known).await?;
+        Ok(answer?)
+    }
+
+    /// Records what is known of an intent after its call, and whether that is all there is to know.
+    async fn answered(&self, desired: &Desired, mut intent: Intent, settled: bool) -> Result<(), StoreError> {
+        intent.settled = settled;
         // The call may have taken effect as late as now: from here on AWS has time to show it.
         intent.recorded_at = self.clock.now();
         let object = self.current(&desired.key).await?;
         self.store.record_intent(&desired.key, &object.metadata.resource_version, &intent).await?;
-        Ok(answer?)
+        Ok(())
     }
 
     /// Stores the ids that a create answered, before anything else is done with them.
@@ -194,15 +200,22 @@ fn is_expected(error: &AwsError) -> bool {
 mod tests {
     use std::sync::Mutex;
 
+    use std::time::Duration;
+
     use async_trait::async_trait;
+    use aws_credential_types::Credentials;
+    use aws_credential_types::provider::SharedCredentialsProvider;
 
     use super::*;
     use crate::api::names;
     use crate::config::{Mode, Observe};
     use crate::controllers::gate::{Control, Freeze, Scope};
+    use crate::controllers::resource::Settings;
+    use crate::graph::UnmanagedKinds;
     use crate::managers::{Observed, Readiness, Refusal as ManagerRefusal};
+    use crate::plan::guard::Protection;
+    use crate::simulator::{Simulator, SimulatorConfig};
     use crate::store::Embedded;
-    use crate::store::mirror::Mirror;
 
     /// Freezes everything while it makes its first call.
     struct Interrupted {
@@ -264,9 +277,16 @@ mod tests {
             "metadata": {"name": "net", "namespace": "one"}}))
         .unwrap();
         store.apply(names::OWNER_GIT, object.clone()).await.unwrap();
-        let mirror = Arc::new(Mirror::default());
-        let gate = Gate::new(Mode::Reconcile, Observe::default(), mirror, Some(control.clone()));
-        let executor = Executor::new(store, Arc::new(gate), clock, 0);
+        let settings = Settings {
+            fleet: "acme".parse().unwrap(),
+            mode: Mode::Reconcile,
+            observe: Observe::default(),
+            resync: Duration::from_secs(600),
+            unmanaged_kinds: UnmanagedKinds::Hold,
+            protection: Protection::default(),
+        };
+        let gate = Gate::new(&settings, store.clone(), Arc::default(), Some(control.clone()), clock.clone());
+        let executor = Executor::new(store, Arc::new(gate), clock.clone());
         let desired = Desired {
             key: object.key(),
             spec: Value::Null,
@@ -274,12 +294,17 @@ mod tests {
             annotations: object.metadata.annotations.clone(),
             account: "222222222222".parse().unwrap(),
             region: "eu-west-1".parse().unwrap(),
-            fleet: "acme".parse().unwrap(),
+            fleet: settings.fleet,
             incarnation: 1,
         };
+        let simulator = Simulator::new(SimulatorConfig::new(clock)).unwrap();
+        let credentials = Credentials::new(desired.account.as_str(), "test", None, None, "test");
         let config = aws_config::SdkConfig::builder()
             .behavior_version(aws_config::BehaviorVersion::latest())
+            .http_client(simulator.http_client())
+            .endpoint_url("http://aws.simulated")
             .region(aws_config::Region::new("eu-west-1"))
+            .credentials_provider(SharedCredentialsProvider::new(credentials))
             .build();
         let session = Session::new(&config, desired.account.clone(), desired.region.clone(), None);
         let manager = Interrupted { control, calls: Mutex::default() };

@@ -3,10 +3,12 @@
 //! ```text
 //!  configuration: mode, observe ─┐
 //!  data directory: freezes       ├─▶ Gate ─▶ go on, or a refusal that people read
-//!                                ┘
+//!  AWS: marker of the account    ┘
 //! ```
 
 mod control;
+mod marker;
+mod take_over;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,12 +18,20 @@ use tokio::sync::watch;
 
 use crate::api::provenance::path_of_source;
 use crate::api::{AccountId, ObjectKey, names};
+use crate::aws::{Marker, Session};
+use crate::clock::Clock;
 use crate::config::{Mode, Observe};
+use crate::store::ObjectStore;
 use crate::store::mirror::{Mirror, owner_in};
 
-pub use control::{Control, ControlError, Freeze, Frozen, Scope};
+use super::executor::Failure;
+use super::resource::Settings;
+
+pub use control::{Control, ControlError, Freeze, Frozen, Scope, Wish};
+pub use take_over::TakeOver;
 
 use control::Freezes;
+use marker::Markers;
 
 /// Why AWS is not changed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -32,6 +42,12 @@ pub enum Refusal {
     /// A person said so.
     #[error("frozen: {0}")]
     Frozen(String),
+    /// Another store is named in the account's marker (decisions 6).
+    #[error("another daemon works here: {0}")]
+    AnotherDaemon(String),
+    /// The marker cannot be read or made.
+    #[error("blocked: {0}")]
+    NotPermitted(String),
 }
 
 impl Refusal {
@@ -40,7 +56,14 @@ impl Refusal {
         match self {
             Self::Observing(_) => "Observing",
             Self::Frozen(_) => "Frozen",
+            Self::AnotherDaemon(_) => "AnotherDaemon",
+            Self::NotPermitted(_) => "NotPermitted",
         }
+    }
+
+    /// Whether it is as nobody wants it to stay.
+    pub fn is_trouble(&self) -> bool {
+        matches!(self, Self::AnotherDaemon(_) | Self::NotPermitted(_))
     }
 }
 
@@ -54,12 +77,19 @@ pub struct Holds {
     pub observe: Observe,
     /// What people have frozen.
     pub frozen: Frozen,
+    /// Accounts that another daemon of this fleet changes, or where that is not known, and why.
+    pub accounts: BTreeMap<AccountId, String>,
 }
 
 impl Holds {
     /// Nothing is held.
     pub fn none() -> Self {
-        Self { mode: Mode::Reconcile, observe: Observe::default(), frozen: Frozen::default() }
+        Self {
+            mode: Mode::Reconcile,
+            observe: Observe::default(),
+            frozen: Frozen::default(),
+            accounts: BTreeMap::new(),
+        }
     }
 
     /// What is held, one sentence each.
@@ -80,17 +110,20 @@ impl Holds {
             told.push(format!("Everything is frozen: {error}."));
         }
         told.extend(self.frozen.freezes.iter().map(|freeze| format!("Frozen: {freeze}.")));
+        told.extend(
+            self.accounts.iter().map(|(account, why)| format!("Account {account} is not changed: {why}.")),
+        );
         told
     }
 }
 
 /// Decides whether AWS may be changed.
-#[derive(Debug)]
 pub struct Gate {
     mode: Mode,
     observe: Observe,
     mirror: Arc<Mirror>,
     freezes: Freezes,
+    markers: Markers,
     holds: watch::Sender<Holds>,
 }
 
@@ -115,11 +148,19 @@ struct Lineage {
 
 impl Gate {
     /// A gate for one daemon. Without a data directory nothing is ever frozen.
-    pub fn new(mode: Mode, observe: Observe, mirror: Arc<Mirror>, control: Option<Control>) -> Self {
+    pub fn new(
+        settings: &Settings,
+        store: Arc<dyn ObjectStore>,
+        mirror: Arc<Mirror>,
+        control: Option<Control>,
+        clock: Clock,
+    ) -> Self {
+        let (mode, observe) = (settings.mode, settings.observe.clone());
         let freezes = Freezes::new(control);
         let frozen = (*freezes.now()).clone();
-        let (holds, _) = watch::channel(Holds { mode, observe: observe.clone(), frozen });
-        Self { mode, observe, mirror, freezes, holds }
+        let (holds, _) = watch::channel(Holds { mode, observe: observe.clone(), frozen, ..Holds::none() });
+        let markers = Markers::new(store, settings.fleet.clone(), clock);
+        Self { mode, observe, mirror, freezes, markers, holds }
     }
 
     /// What keeps AWS from being changed, kept current.
@@ -140,6 +181,39 @@ impl Gate {
         })
     }
 
+    /// Whether the next call may be made: all that [`Gate::judge`] says, and the marker of the account. Answers
+    /// the term to work in.
+    ///
+    /// # Errors
+    /// Says why not; also when the marker cannot be read or made.
+    pub async fn admit(&self, subject: &Subject<'_>, session: &Session) -> Result<u64, Failure> {
+        self.judge(subject)?;
+        let admitted = self.markers.admit(session).await;
+        match &admitted {
+            Ok(_) => self.hold_account(session.account(), None),
+            Err(Failure::Refused(refusal)) => self.hold_account(session.account(), Some(refusal.to_string())),
+            Err(_) => {}
+        }
+        admitted
+    }
+
+    /// Makes the account of a session ours. Answers whom it was taken from, if from anybody.
+    ///
+    /// # Errors
+    /// When AWS or the store fails.
+    pub async fn take_over(&self, session: &Session) -> Result<Option<Marker>, Failure> {
+        let other = self.markers.take_over(session).await?;
+        self.hold_account(session.account(), None);
+        Ok(other)
+    }
+
+    fn hold_account(&self, account: &AccountId, why: Option<String>) {
+        self.holds.send_if_modified(|holds| match why {
+            Some(why) => holds.accounts.insert(account.clone(), why.clone()).as_ref() != Some(&why),
+            None => holds.accounts.remove(account).is_some(),
+        });
+    }
+
     /// Whether AWS may be changed for an object, as far as this can be told without asking AWS.
     ///
     /// # Errors
@@ -152,6 +226,12 @@ impl Gate {
         if let Some(account) = account.filter(|account| self.observe.accounts.contains(account)) {
             return Err(Refusal::Observing(format!("`observe.accounts` lists {account}")));
         }
+        self.judge_frozen(subject)?;
+        account.map_or(Ok(()), |account| self.markers.known(account))
+    }
+
+    fn judge_frozen(&self, subject: &Subject<'_>) -> Result<(), Refusal> {
+        let account = subject.account;
         let frozen = self.freezes.now();
         if let Some(error) = &frozen.broken {
             return Err(Refusal::Frozen(error.clone()));
@@ -184,7 +264,11 @@ impl Gate {
         match (&frozen.broken, all) {
             (Some(error), _) => Err(Refusal::Frozen(error.clone())),
             (None, Some(freeze)) => Err(Refusal::Frozen(freeze.to_string())),
-            (None, None) => Ok(()),
+            (None, None) => match self.holds.borrow().accounts.values().next() {
+                // Whoever changes one account of the fleet is taken for the one that serves its hub.
+                Some(why) => Err(Refusal::AnotherDaemon(why.clone())),
+                None => Ok(()),
+            },
         }
     }
 
@@ -271,16 +355,30 @@ mod tests {
         gate.judge(&subject).map_err(|refusal| refusal.reason())
     }
 
+    fn gate(mode: Mode, observe: Observe, mirror: Arc<Mirror>, control: Option<Control>) -> Gate {
+        let clock = Clock::real();
+        let settings = Settings {
+            fleet: "acme".parse().unwrap(),
+            mode,
+            observe,
+            resync: std::time::Duration::from_secs(600),
+            unmanaged_kinds: crate::graph::UnmanagedKinds::Hold,
+            protection: crate::plan::guard::Protection::default(),
+        };
+        let store = Arc::new(crate::store::Embedded::in_memory(clock.clone()).unwrap());
+        Gate::new(&settings, store, mirror, control, clock)
+    }
+
     fn observing(accounts: &[&str], paths: &[&str], with_root: bool) -> Result<(), &'static str> {
         let observe = Observe {
             accounts: accounts.iter().map(|account| account.parse().unwrap()).collect(),
             paths: paths.iter().map(|path| (*path).to_owned()).collect(),
         };
-        judged(&Gate::new(Mode::Reconcile, observe, mirror(with_root), None))
+        judged(&gate(Mode::Reconcile, observe, mirror(with_root), None))
     }
 
-    #[test]
-    fn a_path_covers_all_that_comes_from_below_it() {
+    #[tokio::test]
+    async fn a_path_covers_all_that_comes_from_below_it() {
         for path in ["clusters", "clusters/dev", "clusters/dev/a.yaml"] {
             assert_eq!(observing(&[], &[path], true), Err("Observing"), "{path}");
         }
@@ -290,19 +388,19 @@ mod tests {
         assert_eq!(observing(&[], &["clusters/prod"], false), Err("Observing"), "where from is not known");
     }
 
-    #[test]
-    fn an_account_is_observed_alone_and_the_daemon_as_a_whole() {
+    #[tokio::test]
+    async fn an_account_is_observed_alone_and_the_daemon_as_a_whole() {
         assert_eq!(observing(&[ACCOUNT], &[], true), Err("Observing"));
         assert_eq!(observing(&["333333333333"], &[], true), Ok(()));
-        let gate = Gate::new(Mode::Observe, Observe::default(), mirror(true), None);
+        let gate = gate(Mode::Observe, Observe::default(), mirror(true), None);
         assert_eq!(judged(&gate), Err("Observing"));
     }
 
-    #[test]
-    fn a_freeze_holds_before_the_next_call_by_account_by_namespace_at_any_depth_and_for_all() {
+    #[tokio::test]
+    async fn a_freeze_holds_before_the_next_call_by_account_by_namespace_at_any_depth_and_for_all() {
         let home = tempfile::tempdir().unwrap();
         let control = Control::new(home.path());
-        let gate = Gate::new(Mode::Reconcile, Observe::default(), mirror(true), Some(control.clone()));
+        let gate = gate(Mode::Reconcile, Observe::default(), mirror(true), Some(control.clone()));
         let namespace = |name: &str| Scope::Namespace(name.into());
         let account = |id: &str| Scope::Account(id.parse().unwrap());
         let cases = [

@@ -111,7 +111,7 @@ impl ResourceController {
         clock: Clock,
         settings: Settings,
     ) -> Self {
-        let executor = Executor::new(store.clone(), gate.clone(), clock.clone(), 0);
+        let executor = Executor::new(store.clone(), gate.clone(), clock.clone());
         let managers = managers.into_iter().map(|manager| (manager.kind(), manager)).collect();
         let began = clock.now();
         let memory = Memory::new(store.clone(), clock.clone());
@@ -315,6 +315,28 @@ impl ResourceController {
         let refusal = self.gate.judge(&asked).err().map(Held::Refused);
         refusal.or_else(|| is_read_only(&subject.object).then_some(Held::ReadOnly))
     }
+
+    /// Shows a plan that is not performed.
+    async fn show(
+        &self,
+        subject: &Subject,
+        mut report: Report,
+        steps: &[Step],
+        held: &Held,
+    ) -> Result<Next, StoreError> {
+        show_plan(&mut report, steps, held);
+        let next = self.write(&subject.object, report, self.held_until(subject, held)).await?;
+        // What was lifted before the plan could be seen has woken nobody.
+        Ok(if self.held(subject).is_none() { Next::After(Duration::ZERO) } else { next })
+    }
+
+    /// When to look again: what holds wakes those whom it held, but a permission is given in AWS.
+    fn held_until(&self, subject: &Subject, held: &Held) -> Next {
+        match held {
+            Held::Refused(gate::Refusal::NotPermitted(_)) => Next::Backoff,
+            _ => Next::After(self.resync(&subject.desired.key)),
+        }
+    }
 }
 
 fn show_plan(report: &mut Report, steps: &[Step], held: &Held) {
@@ -325,5 +347,9 @@ fn show_plan(report: &mut Report, steps: &[Step], held: &Held) {
     };
     let message = format!("would do: {}; {why}", plan.join(", "));
     report.own("plan", json!(plan));
-    report.conclude(&Verdict::Progressing { reason, message });
+    let trouble = matches!(held, Held::Refused(refusal) if refusal.is_trouble());
+    report.conclude(&match trouble {
+        true => Verdict::Recoverable { reason: reason.to_owned(), message },
+        false => Verdict::Progressing { reason, message },
+    });
 }

@@ -1,9 +1,10 @@
-//! What people ask of a daemon beside Git: to freeze. It stands in a file of the data directory, so it holds
-//! before the daemon starts, while it runs, and after it has died.
+//! What people ask of a daemon beside Git: to freeze, to take over. It stands in files of the data directory, so
+//! it holds before the daemon starts, while it runs, and after it has died.
 //!
 //! Whoever writes holds a lock and replaces the file whole. Whoever reads trusts nothing: a file that cannot
 //! be understood means that everything is frozen.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::fs::{self, File};
 use std::io::{ErrorKind, Write as _};
@@ -18,6 +19,8 @@ use crate::api::AccountId;
 
 /// File of the freezes in the data directory.
 const FREEZES: &str = "freezes.json";
+/// File of the wish to take over.
+const TAKE_OVER: &str = "take-over.json";
 /// Held by whoever changes a file here.
 const LOCK: &str = "control.lock";
 
@@ -78,6 +81,33 @@ impl fmt::Display for Freeze {
     }
 }
 
+/// That accounts are to be taken over from other daemons of the fleet.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Wish {
+    /// Every account that the fleet works in.
+    #[serde(default)]
+    pub all: bool,
+    /// These accounts.
+    #[serde(default)]
+    pub accounts: BTreeSet<AccountId>,
+    /// Who asked for it.
+    pub by: String,
+    /// When, by the wall clock.
+    pub at: Timestamp,
+    /// Accounts for which it is fulfilled.
+    #[serde(default)]
+    pub done: BTreeSet<AccountId>,
+}
+
+impl Wish {
+    /// Whether two are one wish, however far it is fulfilled.
+    fn is(&self, other: &Self) -> bool {
+        let parts = |wish: &Self| (wish.all, wish.accounts.clone(), wish.by.clone(), wish.at);
+        parts(self) == parts(other)
+    }
+}
+
 /// The content of the file.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -99,7 +129,11 @@ pub enum ControlError {
         source: std::io::Error,
     },
     /// The file holds something else.
-    #[error("{} cannot be understood ({message}): write it anew with `fleetwright unfreeze --all`", path.display())]
+    #[error(
+        "{} cannot be understood ({message}): write it anew with `fleetwright {}`",
+        path.display(),
+        if path.ends_with(FREEZES) { "unfreeze --all" } else { "take-over" }
+    )]
     Corrupt {
         /// The file.
         path: PathBuf,
@@ -155,6 +189,55 @@ impl Control {
         let (lifted, freezes): (Vec<_>, Vec<_>) = freezes.into_iter().partition(lifts);
         self.write(FREEZES, &Document { freezes })?;
         Ok(lifted)
+    }
+
+    /// The wish to take over that is not fulfilled yet.
+    ///
+    /// # Errors
+    /// When it cannot be read or understood.
+    pub fn wish(&self) -> Result<Option<Wish>, ControlError> {
+        self.read(TAKE_OVER)
+    }
+
+    /// Asks to take over. What was asked for before and is not fulfilled stays asked for.
+    ///
+    /// # Errors
+    /// When the file cannot be written. One that cannot be understood is replaced.
+    pub fn take_over(&self, mut wish: Wish) -> Result<(), ControlError> {
+        let _lock = self.lock()?;
+        match self.wish() {
+            Ok(Some(before)) => {
+                let open = before.accounts.difference(&before.done).cloned();
+                wish.accounts.extend(open);
+                wish.all |= before.all;
+            }
+            Ok(None) | Err(ControlError::Corrupt { .. }) => {}
+            Err(error) => return Err(error),
+        }
+        self.write(TAKE_OVER, &wish)
+    }
+
+    /// Notes that a wish is fulfilled for an account.
+    pub(super) fn done(&self, wish: &Wish, account: &AccountId) -> Result<(), ControlError> {
+        let _lock = self.lock()?;
+        match self.wish()? {
+            Some(mut now) if now.is(wish) => {
+                now.done.insert(account.clone());
+                self.write(TAKE_OVER, &now)
+            }
+            // A newer one: it is answered for itself.
+            _ => Ok(()),
+        }
+    }
+
+    /// Removes a wish that is fulfilled.
+    pub(super) fn finish(&self, wish: &Wish) -> Result<(), ControlError> {
+        let _lock = self.lock()?;
+        if self.wish()?.is_some_and(|now| now.is(wish)) {
+            let path = self.path(TAKE_OVER);
+            fs::remove_file(&path).map_err(|source| ControlError::Io { action: "remove", path, source })?;
+        }
+        Ok(())
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -295,6 +378,38 @@ mod tests {
         }
         control.unfreeze(&Scope::All).unwrap();
         assert_eq!(*freezes.now(), Frozen::default());
+    }
+
+    #[test]
+    fn a_wish_is_fulfilled_account_by_account_and_a_newer_one_is_not_taken_for_it() {
+        let home = tempfile::tempdir().unwrap();
+        let control = Control::new(home.path());
+        let accounts =
+            ["111111111111", "222222222222", "333333333333"].map(|id| id.parse::<AccountId>().unwrap());
+        let [one, two, three] = &accounts;
+        let wish = |accounts: &[&AccountId], second: i64| Wish {
+            all: false,
+            accounts: accounts.iter().map(|account| (*account).clone()).collect(),
+            by: "ann".into(),
+            at: Timestamp::from_second(second).unwrap(),
+            done: BTreeSet::new(),
+        };
+        control.take_over(wish(&[one, two], 1)).unwrap();
+        let first = control.wish().unwrap().unwrap();
+        control.done(&first, one).unwrap();
+        assert_eq!(control.wish().unwrap().unwrap().done, BTreeSet::from([one.clone()]));
+        control.take_over(wish(&[three], 2)).unwrap();
+        // Those who answer the first must not touch the second.
+        control.done(&first, two).unwrap();
+        control.finish(&first).unwrap();
+        let second = control.wish().unwrap().unwrap();
+        assert_eq!(second, Wish { accounts: [two.clone(), three.clone()].into(), ..wish(&[], 2) });
+        control.finish(&second).unwrap();
+        assert_eq!(control.wish().unwrap(), None);
+        fs::write(control.path(TAKE_OVER), "{").unwrap();
+        assert!(control.wish().unwrap_err().to_string().contains("fleetwright take-over"));
+        control.take_over(wish(&[one], 3)).unwrap();
+        assert_eq!(control.wish().unwrap(), Some(wish(&[one], 3)));
     }
 
     #[test]

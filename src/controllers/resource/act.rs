@@ -48,8 +48,9 @@ impl ResourceController {
             Err(Failure::Store(error)) => Err(error),
             Err(Failure::Aws(error)) => Ok(Err(self.judge_error(&subject.object, report, &error))),
             Err(Failure::Refused(refusal)) => {
-                show_plan(report, steps, &Held::Refused(refusal));
-                Ok(Err(Next::After(self.resync(&subject.desired.key))))
+                let held = Held::Refused(refusal);
+                show_plan(report, steps, &held);
+                Ok(Err(self.held_until(subject, &held)))
             }
             Err(Failure::Plan(error)) => {
                 tracing::error!(object = %subject.desired.key, %error, "the plan is wrong");

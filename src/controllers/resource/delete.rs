@@ -35,8 +35,7 @@ impl ResourceController {
         if !steps.is_empty()
             && let Some(held) = self.held(&subject)
         {
-            show_plan(&mut report, &steps, &held);
-            return self.write(&subject.object, report, Next::After(self.resync(&key))).await;
+            return self.show(&subject, report, &steps, &held).await;
         }
         if !steps.is_empty()
             && let Err(stop) = self.perform(&mut subject, &mut report, &steps).await?

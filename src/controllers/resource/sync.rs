@@ -42,10 +42,7 @@ impl ResourceController {
                 return self.write(&subject.object, report, next).await;
             }
             if let Some(held) = self.held(&subject) {
-                show_plan(&mut report, &steps, &held);
-                return self
-                    .write(&subject.object, report, Next::After(self.resync(&subject.desired.key)))
-                    .await;
+                return self.show(&subject, report, &steps, &held).await;
             }
             if round + 1 == ROUNDS {
                 let plan = steps.iter().map(Step::to_string).collect::<Vec<_>>().join(", ");

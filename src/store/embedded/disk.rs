@@ -137,7 +137,9 @@ impl Disk {
             Err(TableError::TableDoesNotExist(_)) => return Ok(None),
             Err(error) => return Err(failed("read its identity")(error)),
         };
-        let Some(row) = table.get(IDENTITY_OWN).map_err(failed("read its identity"))? else { return Ok(None) };
+        let Some(row) = table.get(IDENTITY_OWN).map_err(failed("read its identity"))? else {
+            return Ok(None);
+        };
         serde_json::from_slice(row.value()).map(Some).map_err(failed("read its identity"))
     }
 

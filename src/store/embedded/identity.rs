@@ -52,7 +52,9 @@ impl Location {
         let machine = MACHINE_ID.iter().find_map(|name| fs::read_to_string(name).ok()).unwrap_or_default();
         let machine = match machine.trim() {
             "" => String::new(),
-            id => Sha256::digest(format!("fleetwright:{id}")).iter().map(|byte| format!("{byte:02x}")).collect(),
+            id => {
+                Sha256::digest(format!("fleetwright:{id}")).iter().map(|byte| format!("{byte:02x}")).collect()
+            }
         };
         let device = born.is_none().then(|| file.dev());
         Ok(Self { machine, inode: file.ino(), born: born.map(|born| born.as_nanos().to_string()), device })

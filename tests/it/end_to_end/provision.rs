@@ -205,6 +205,8 @@ async fn a_stack_takes_one_call_per_resource_and_a_second_run_takes_none() {
             ("CreateInternetGateway", 1),
             ("CreateNatGateway", 2),
             ("CreatePodIdentityAssociation", 1),
+            // The marker of the account, by which a second daemon of the fleet is noticed.
+            ("CreatePolicy", 1),
             ("CreateRole", 3),
             ("CreateRoute", 3),
             ("CreateRouteTable", 3),

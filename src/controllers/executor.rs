@@ -63,7 +63,7 @@ impl Executor {
         for step in steps {
             // Asked before each call, for it may be forbidden at any moment. The term stands in intents, so
             // that a late writer loses (decisions 5).
-            let term = self.gate.admit(&subject, session).await?;
+            let term = Box::pin(self.gate.admit(&subject, session)).await?;
             let step = step.resolved(&outputs)?;
             let token = of_step(&desired.fleet, desired.incarnation, &step);
             let output = if step.operation == Operation::Create {

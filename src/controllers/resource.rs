@@ -348,8 +348,9 @@ fn show_plan(report: &mut Report, steps: &[Step], held: &Held) {
     let message = format!("would do: {}; {why}", plan.join(", "));
     report.own("plan", json!(plan));
     let trouble = matches!(held, Held::Refused(refusal) if refusal.is_trouble());
-    report.conclude(&match trouble {
-        true => Verdict::Recoverable { reason: reason.to_owned(), message },
-        false => Verdict::Progressing { reason, message },
+    report.conclude(&if trouble {
+        Verdict::Recoverable { reason: reason.to_owned(), message }
+    } else {
+        Verdict::Progressing { reason, message }
     });
 }

@@ -11,6 +11,7 @@
 //! A controller decides from the store's present content, never from the event that woke it.
 
 pub mod accounts;
+mod anchors;
 pub mod argocd;
 pub mod definition;
 pub mod executor;

@@ -194,6 +194,12 @@ pub trait Manager: Send + Sync {
     /// Whether the object can be used. Pure.
     fn readiness(&self, desired: &Desired, observed: &Observed) -> Readiness;
 
+    /// Whether the AWS object exists that a field of an observation names. Asked of kinds that hold no data,
+    /// before they are replaced by themselves.
+    async fn dependency_exists(&self, _aws: &Session, _field: &str, _id: &str) -> Result<bool, AwsError> {
+        Ok(true)
+    }
+
     /// Makes one call. All arguments of the step are known. Answers the step's outputs, e.g. `{"vpcID": …}`.
     async fn perform(
         &self,

@@ -1,6 +1,5 @@
 //! Reconciles instances: graph and live children in, desired children and status out.
 
-mod dependents;
 mod loss;
 
 use std::collections::{BTreeMap, BTreeSet};

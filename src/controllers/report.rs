@@ -53,13 +53,14 @@ pub(super) struct Report {
     status: Map<String, Value>,
     generation: i64,
     now: Timestamp,
+    verdict: Option<Verdict>,
 }
 
 impl Report {
     /// Starts from the status as it is: what AWS said before stays until AWS says otherwise.
     pub(super) fn on(object: &Object, now: Timestamp) -> Self {
         let status = object.status().as_object().cloned().unwrap_or_default();
-        Self { status, generation: object.metadata.generation, now }
+        Self { status, generation: object.metadata.generation, now, verdict: None }
     }
 
     /// Takes over what AWS says.
@@ -112,6 +113,7 @@ impl Report {
 
     /// Derives ACK's conditions from the verdict. `Ready` mirrors `ACK.ResourceSynced`, as in ACK's runtime.
     pub(super) fn conclude(&mut self, verdict: &Verdict) {
+        self.verdict = Some(verdict.clone());
         let (synced, ready, recoverable, terminal) = match verdict {
             Verdict::Synced => (
                 (ConditionStatus::True, "Synced", "as wanted and usable".to_owned()),
@@ -164,6 +166,33 @@ impl Report {
                 }
             }
         }
+    }
+
+    /// Begins the next life of the AWS object: nothing is known of it but where it will live.
+    pub(super) fn reborn(&mut self, incarnation: u32, within: Value) {
+        const KEPT: [&str; 3] = ["conditions", "ackResourceMetadata", "fleetwright"];
+        const OWN: [&str; 3] = ["role", "externalID", "selector"];
+        self.status.retain(|name, _| KEPT.contains(&name.as_str()));
+        if let Some(Value::Object(metadata)) = self.status.get_mut("ackResourceMetadata") {
+            metadata.remove("arn");
+        }
+        if let Some(Value::Object(own)) = self.status.get_mut("fleetwright") {
+            own.retain(|name, _| OWN.contains(&name.as_str()));
+        }
+        self.own("incarnation", json!(incarnation));
+        self.own("within", within);
+        let message = format!("is made anew, as incarnation {incarnation}");
+        self.conclude(&Verdict::Progressing { reason: "Replacing", message });
+    }
+
+    /// The last conclusion.
+    pub(super) fn verdict(&self) -> Option<&Verdict> {
+        self.verdict.as_ref()
+    }
+
+    /// The status as it is now.
+    pub(super) fn status(&self) -> Value {
+        Value::Object(self.status.clone())
     }
 
     /// The status to write.

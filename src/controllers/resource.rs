@@ -1,6 +1,7 @@
 //! Reconciles AWS resources: observe, compare, perform, report, until AWS is as the store says or is gone.
 
 mod act;
+mod anew;
 mod delete;
 mod memory;
 mod sync;

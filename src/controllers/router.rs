@@ -120,6 +120,9 @@ impl Router {
             self.queues.resources.add(referrer.clone());
         }
         self.wake(&object, gone);
+        if before.as_deref().is_some_and(|before| lives(before) != lives(&object)) {
+            self.enqueue_siblings(&object);
+        }
         if intended || gone {
             self.enqueue_concerned(&object);
         }
@@ -153,12 +156,28 @@ impl Router {
             }
         } else if kind.group == names::FLEETWRIGHT_GROUP {
             Self::enqueue_instances(&self.mirror, &self.graphs, &self.queues);
+            // Who waits for an approval of its own.
+            let managed: BTreeSet<&GroupKind> = self.managed.iter().collect();
+            for resource in managed.into_iter().flat_map(|kind| self.mirror.of_kind(kind)) {
+                if resource.status().pointer("/fleetwright/held").is_some() {
+                    self.queues.resources.add(resource.key());
+                }
+            }
         }
         for (instance_kind, graph) in self.graphs.all().iter() {
             if graph.nodes().any(|node| node.is_external() && node.gvk.group_kind() == kind) {
                 for instance in self.mirror.of_kind(instance_kind) {
                     self.queues.instances.add(instance.key());
                 }
+            }
+        }
+    }
+
+    /// The AWS objects beside one that is made anew: some may live in it.
+    fn enqueue_siblings(&self, object: &Object) {
+        for sibling in self.mirror.siblings(object) {
+            if self.managed.contains(&sibling.gvk().group_kind()) {
+                self.queues.resources.add(sibling.key());
             }
         }
     }
@@ -186,6 +205,12 @@ impl Router {
     fn tell(&self) {
         self.changed.send_modify(|count| *count += 1);
     }
+}
+
+/// What says that an AWS object's life has ended or is about to.
+fn lives(object: &Object) -> [Option<&serde_json::Value>; 3] {
+    ["vanished", "within", "replacing"]
+        .map(|name| object.status().get("fleetwright").and_then(|own| own.get(name)))
 }
 
 /// Whether anything changed that an author or a parent decides, as opposed to what controllers report.

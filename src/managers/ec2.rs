@@ -73,6 +73,19 @@ fn network(cidr: &str) -> String {
     cidr.parse::<ipnet::IpNet>().map_or_else(|_| cidr.to_owned(), |net| net.trunc().to_string())
 }
 
+/// Whether a VPC, a subnet or an address exists.
+async fn exists(aws: &Session, id: &str) -> Result<bool, AwsError> {
+    async fn any<T: Described>(aws: &Session, id: &str) -> Result<bool, AwsError> {
+        Ok(!T::describe(aws.clone(), vec![filter(T::ID_FILTER, id)]).await?.is_empty())
+    }
+    match id.split('-').next() {
+        Some("vpc") => any::<aws_sdk_ec2::types::Vpc>(aws, id).await,
+        Some("subnet") => any::<aws_sdk_ec2::types::Subnet>(aws, id).await,
+        Some("eipalloc") => any::<aws_sdk_ec2::types::Address>(aws, id).await,
+        _ => Ok(true),
+    }
+}
+
 /// Refuses a change of a field that AWS never changes. What either side leaves open is no difference.
 fn immutable(field: &str, desired: Option<&str>, observed: Option<&str>) -> Result<(), Refusal> {
     match (desired, observed) {

@@ -87,10 +87,7 @@ pub struct Held {
 impl Held {
     /// The document to commit.
     pub fn approval(&self) -> String {
-        format!(
-            "apiVersion: fleetwright.dev/v1alpha1\nkind: Approval\nmetadata:\n  name: approve-{digest}\nspec:\n  digest: \"{digest}\"\n  reason: <why these removals are meant>\n",
-            digest = self.digest
-        )
+        approval_of(&self.digest)
     }
 }
 
@@ -135,6 +132,13 @@ pub fn judge(
         return Judgement { allowed, held: None };
     }
     Judgement { allowed, held: Some(Held { digest, reason, removals }) }
+}
+
+/// The document that approves what has a digest.
+pub fn approval_of(digest: &str) -> String {
+    format!(
+        "apiVersion: fleetwright.dev/v1alpha1\nkind: Approval\nmetadata:\n  name: approve-{digest}\nspec:\n  digest: \"{digest}\"\n  reason: <why this is meant>\n"
+    )
 }
 
 /// The digest of a set of things: independent of their order, short enough to type.

@@ -98,6 +98,21 @@ impl Mirror {
         })
     }
 
+    /// The other children of an object's instance; of an object without one, those of its namespace without one.
+    pub fn siblings(&self, object: &Object) -> Vec<Arc<Object>> {
+        let mut siblings = match owner_of(object) {
+            Some(owner) => self.children(&owner),
+            None => self.read(|content| {
+                let all = content.objects.values();
+                let near = |other: &&Arc<Object>| other.metadata.namespace == object.metadata.namespace;
+                all.filter(near).filter(|other| owner_of(other).is_none()).cloned().collect()
+            }),
+        };
+        let key = object.key();
+        siblings.retain(|sibling| sibling.key() != key);
+        siblings
+    }
+
     /// Everything below an object, at any depth, parents before their children.
     pub fn descendants(&self, owner: &ObjectKey) -> Vec<Arc<Object>> {
         let mut found = Vec::new();

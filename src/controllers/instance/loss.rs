@@ -5,9 +5,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::dependents::Anchors;
 use super::*;
 use crate::api::ack;
+use crate::controllers::anchors::Anchors;
 use crate::controllers::losses::Evaluated;
 use crate::plan::guard::digest_of;
 use crate::plan::losses::{self, Child, Epoch, Gone, Loss};

@@ -8,6 +8,8 @@ const ROUNDS: usize = 6;
 
 impl ResourceController {
     pub(super) async fn sync(&self, mut subject: Subject, mut report: Report) -> Result<Next, StoreError> {
+        report.own("held", Value::Null);
+        report.own("vanished", Value::Null);
         for round in 0..ROUNDS {
             let observed = match subject.manager.observe(&subject.session, &subject.desired).await {
                 Ok(observed) => observed,
@@ -15,7 +17,7 @@ impl ResourceController {
             };
             let observed = match observed {
                 None => {
-                    if let Some(stop) = self.absent(&mut subject, &mut report) {
+                    if let Some(stop) = self.absent(&mut subject, &mut report).await? {
                         return self.write(&subject.object, report, stop).await;
                     }
                     if let Some(stop) = self.required(&subject, &mut report) {
@@ -23,18 +25,22 @@ impl ResourceController {
                     }
                     None
                 }
-                Some(observed) => match self.own(&mut subject, &mut report, observed) {
-                    Ok(observed) => Some(observed),
-                    Err(stop) => return self.write(&subject.object, report, stop).await,
-                },
+                Some(observed) => {
+                    let observed = match self.own(&mut subject, &mut report, observed) {
+                        Ok(observed) => observed,
+                        Err(stop) => return self.write(&subject.object, report, stop).await,
+                    };
+                    if let Some(stop) = self.replacing(&mut subject, &mut report, &observed).await? {
+                        return self.write(&subject.object, report, stop).await;
+                    }
+                    Some(observed)
+                }
             };
             let steps = match subject.manager.diff(&subject.desired, observed.as_ref()) {
                 Ok(steps) => steps,
                 Err(refusal) => {
-                    report.conclude(&refused(&refusal));
-                    return self
-                        .write(&subject.object, report, Next::After(self.resync(&subject.desired.key)))
-                        .await;
+                    let stop = self.replace(&mut subject, &mut report, observed.as_ref(), &refusal).await?;
+                    return self.write(&subject.object, report, stop).await;
                 }
             };
             if steps.is_empty() {
@@ -60,11 +66,15 @@ impl ResourceController {
     }
 
     /// Nothing is there. Answers what to do instead of creating, if anything.
-    pub(super) fn absent(&self, subject: &mut Subject, report: &mut Report) -> Option<Next> {
+    pub(super) async fn absent(
+        &self,
+        subject: &mut Subject,
+        report: &mut Report,
+    ) -> Result<Option<Next>, StoreError> {
         if let Some(wait) = self.settling(subject) {
             let message = "waits until AWS shows whether the last create happened".to_owned();
             report.conclude(&Verdict::Progressing { reason: "Settling", message });
-            return Some(wait);
+            return Ok(Some(wait));
         }
         if let (Some(until), None, false) =
             (subject.hidden_until, &subject.intent, subject.manager.create_takes_token())
@@ -72,28 +82,15 @@ impl ResourceController {
             let message = "waits until AWS shows all that was created before this store".to_owned();
             report.conclude(&Verdict::Progressing { reason: "Settling", message });
             let left = Duration::try_from(until.duration_since(self.clock.now())).unwrap_or_default();
-            return Some(Next::After(left.min(BUSY_POLL)));
+            return Ok(Some(Next::After(left.min(BUSY_POLL))));
         }
         let key = &subject.desired.key;
         if subject.desired.annotation(names::ANNOTATION_ADOPTION_POLICY) == Some("adopt") {
             let message = "there is no such AWS object to adopt".to_owned();
             report.conclude(&Verdict::Recoverable { reason: "AdoptedResourceNotFound".into(), message });
-            return Some(Next::After(self.resync(key)));
+            return Ok(Some(Next::After(self.resync(key))));
         }
-        if subject.is_seen() {
-            if self.settings.protection.covers(&key.group_kind()) {
-                let message = format!(
-                    "vanished from AWS behind our back; it is not re-created by itself: delete {key} in Git, or restore it"
-                );
-                report.conclude(&Verdict::Terminal { reason: "Vanished".into(), message });
-                return Some(Next::After(self.resync(key)));
-            }
-            tracing::warn!(object = %key, "vanished from AWS, will be created again");
-            subject.desired.incarnation += 1;
-            subject.desired.status = Value::Null;
-            report.own("seen", Value::Null);
-        }
-        None
+        self.vanished(subject, report).await
     }
 
     /// What must be ready first is on its way in the store: its event wakes us, AWS need not be asked.
@@ -192,12 +189,4 @@ impl ResourceController {
         let created = subject.object.status().pointer("/fleetwright/created").is_some();
         created && subject.intent.as_ref().is_some_and(|intent| self.is_recent(intent))
     }
-}
-
-fn refused(refusal: &Refusal) -> Verdict {
-    let reason = match refusal {
-        Refusal::Invalid { .. } => "Invalid",
-        Refusal::ReplacementRequired { .. } => "ReplacementRequired",
-    };
-    Verdict::Terminal { reason: reason.into(), message: refusal.to_string() }
 }

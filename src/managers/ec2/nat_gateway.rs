@@ -263,6 +263,10 @@ impl Manager for NatGateway {
         }
     }
 
+    async fn dependency_exists(&self, aws: &Session, _field: &str, id: &str) -> Result<bool, AwsError> {
+        super::exists(aws, id).await
+    }
+
     async fn perform(&self, aws: &Session, _: &Desired, step: &Step, token: &str) -> Result<Value, AwsError> {
         match step.call.as_str() {
             "CreateNatGateway" => {

@@ -322,6 +322,10 @@ impl Manager for RouteTable {
         Readiness::Ready
     }
 
+    async fn dependency_exists(&self, aws: &Session, _field: &str, id: &str) -> Result<bool, AwsError> {
+        super::exists(aws, id).await
+    }
+
     async fn perform(&self, aws: &Session, _: &Desired, step: &Step, token: &str) -> Result<Value, AwsError> {
         let ec2 = aws.ec2();
         let text = |name: &str| super::optional(step, name);

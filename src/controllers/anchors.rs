@@ -1,15 +1,14 @@
-//! Who lives by objects that are held: told by the ids, names and references that its spec carries.
+//! Who lives by other objects: told by the ids, names and references that its spec carries.
 //!
-//! The graph does not tell it: a change that takes an object out of the graph often takes the dependency
+//! The graph does not tell it of what it no longer wants: a change that takes an object out of the graph often takes the dependency
 //! out as well, by a condition, by a value, or because the definition is another one.
 
 use std::collections::BTreeSet;
 
 use serde_json::Value;
 
+use super::references;
 use crate::api::{Object, ObjectKey};
-use crate::controllers::references;
-
 /// The field by which everything in an EKS cluster names it.
 const CLUSTER_NAME: &str = "clusterName";
 
@@ -22,21 +21,50 @@ pub(super) struct Anchors {
 }
 
 impl Anchors {
-    /// The anchors of objects.
+    /// The anchors of one AWS object alone, without those of others that its status tells.
+    pub(super) fn own(object: &Object) -> Self {
+        let mut anchors = Self::named(object);
+        if let Some(arn) = object.status().pointer("/ackResourceMetadata/arn").and_then(Value::as_str) {
+            anchors.ids.insert(arn.to_owned());
+            // `arn:aws:ec2:eu-west-1:111111111111:vpc/vpc-0123456789abcdef0`
+            anchors.ids.extend(arn.rsplit_once('/').map(|(_, id)| id.to_owned()).filter(|id| is_id(id)));
+        }
+        anchors
+    }
+
+    /// The anchors that [`Self::carried_in`] told.
+    pub(super) fn of_carried(carried: &BTreeSet<String>) -> Self {
+        let mut anchors = Self::default();
+        for one in carried {
+            match one.strip_prefix(CLUSTER_NAME) {
+                Some(name) => anchors.clusters.insert(name.trim_start().to_owned()),
+                None => anchors.ids.insert(one.clone()),
+            };
+        }
+        anchors
+    }
+
+    fn named(object: &Object) -> Self {
+        let key = object.key();
+        let is_cluster = key.group == "eks.services.k8s.aws" && key.kind == "Cluster";
+        let name = object.spec().get("name").and_then(Value::as_str).filter(|_| is_cluster);
+        let clusters = name.map(str::to_owned).into_iter().collect();
+        Self { keys: [key].into(), ids: BTreeSet::new(), clusters }
+    }
+
+    /// All anchors that objects tell.
     pub(super) fn of<'a>(objects: impl IntoIterator<Item = &'a Object>) -> Self {
         let mut anchors = Self::default();
         for object in objects {
-            let key = object.key();
-            if key.group == "eks.services.k8s.aws" && key.kind == "Cluster" {
-                anchors.clusters.extend(object.spec().get("name").and_then(Value::as_str).map(str::to_owned));
-            }
+            let Self { keys, clusters, .. } = Self::named(object);
+            anchors.keys.extend(keys);
+            anchors.clusters.extend(clusters);
             if let Some(status) = object.status().as_object() {
                 let told = status.iter().filter(|(name, _)| {
                     !matches!(name.as_str(), "conditions" | "fleetwright" | crate::managers::EXTENSION)
                 });
                 told.for_each(|(_, value)| ids_in(value, &mut anchors.ids));
             }
-            anchors.keys.insert(key);
         }
         anchors
     }
@@ -47,10 +75,16 @@ impl Anchors {
     }
 
     fn carried_by(&self, object: &Object) -> BTreeSet<String> {
-        let mut carried = BTreeSet::new();
-        self.walk(object.spec(), &mut carried);
+        let mut carried = self.carried_in(object.spec());
         let targets = references::targets(object).into_iter().filter(|key| self.keys.contains(key));
         carried.extend(targets.map(|key| key.to_string()));
+        carried
+    }
+
+    /// The ids and names among the anchors that a spec carries.
+    pub(super) fn carried_in(&self, spec: &Value) -> BTreeSet<String> {
+        let mut carried = BTreeSet::new();
+        self.walk(spec, &mut carried);
         carried
     }
 

@@ -4,6 +4,7 @@
 //! gone from a path that loaded, and which passed the guard (decisions 9, 10, 11).
 
 mod apply;
+mod held;
 mod last_good;
 mod state;
 

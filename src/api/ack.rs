@@ -12,6 +12,8 @@ pub mod eks;
 #[expect(missing_docs, reason = "fields are the parameters of the AWS call that the type names")]
 pub mod iam;
 mod kinds;
+mod natural;
 
 pub use common::{AckResourceMetadata, Reference, ReferenceTarget, Tag};
 pub use kinds::{AckKind, VERSION, find, kinds};
+pub use natural::NaturalKey;

@@ -74,7 +74,8 @@ impl Anchors {
         !self.carried_by(before).is_subset(&self.carried_by(after))
     }
 
-    fn carried_by(&self, object: &Object) -> BTreeSet<String> {
+    /// What an object carries, references included.
+    pub(super) fn carried_by(&self, object: &Object) -> BTreeSet<String> {
         let mut carried = self.carried_in(object.spec());
         let targets = references::targets(object).into_iter().filter(|key| self.keys.contains(key));
         carried.extend(targets.map(|key| key.to_string()));

@@ -6,6 +6,7 @@ mod delete;
 mod memory;
 mod sync;
 mod timing;
+mod twins;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -176,6 +177,9 @@ impl ResourceController {
             self.store.set_finalizer(key, &finalizer, true).await?;
         }
         report.placed(&placement);
+        if let Some(holder) = self.holder(&object, &placement) {
+            return self.give_way(&object, report, &holder).await;
+        }
         let session = match self.sessions.read(&placement.role, &placement.region).await {
             Ok(session) => session,
             Err(error) => return self.failed(&object, report, &error).await,
@@ -187,7 +191,7 @@ impl ResourceController {
                 }
                 spec
             }
-            Err(_) if object.is_terminating() => object.spec().clone(),
+            Err(_) if object.is_terminating() || self.must_go(&object) => object.spec().clone(),
             Err(message) => {
                 report.condition(Condition::new(
                     types::REFERENCES_RESOLVED,

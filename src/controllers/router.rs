@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
+use crate::api::ack::NaturalKey;
 use crate::api::{
     GroupKind, Object, ObjectKey, condition_types, find_condition, iam_role_selector, names, provenance,
 };
@@ -125,6 +126,7 @@ impl Router {
         }
         if intended || gone {
             self.enqueue_concerned(&object);
+            before.iter().for_each(|before| self.enqueue_twins(before));
         }
         self.tell();
     }
@@ -157,10 +159,9 @@ impl Router {
         } else if kind.group == names::FLEETWRIGHT_GROUP {
             Self::enqueue_instances(&self.mirror, &self.graphs, &self.queues);
             // Who waits for an approval of its own.
-            let managed: BTreeSet<&GroupKind> = self.managed.iter().collect();
-            for resource in managed.into_iter().flat_map(|kind| self.mirror.of_kind(kind)) {
-                if resource.status().pointer("/fleetwright/held").is_some() {
-                    self.queues.resources.add(resource.key());
+            for object in self.mirror.held() {
+                if self.managed.contains(&object.gvk().group_kind()) {
+                    self.queues.resources.add(object.key());
                 }
             }
         }
@@ -179,6 +180,14 @@ impl Router {
             if self.managed.contains(&sibling.gvk().group_kind()) {
                 self.queues.resources.add(sibling.key());
             }
+        }
+    }
+
+    /// Who wants the AWS object that another one holds, held, or no longer wants.
+    fn enqueue_twins(&self, object: &Object) {
+        let natural = NaturalKey::of(&object.gvk().group_kind(), object.spec());
+        for twin in natural.iter().flat_map(|natural| self.mirror.named(natural)) {
+            self.queues.resources.add(twin.key());
         }
     }
 

@@ -4,9 +4,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use crate::api::{GroupKind, ObjectKey};
+use crate::api::{GroupKind, Object, ObjectKey};
 
 /// When many removals at once are too many.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -91,6 +92,31 @@ impl Held {
     }
 }
 
+/// What a controller holds at one object: `status.fleetwright.held`. Parts of one set have one digest.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HeldHere {
+    /// What an approval must name.
+    pub digest: String,
+    /// Why.
+    pub reason: String,
+    /// The objects that would be lost, with the protected ones that would go with them.
+    #[serde(default)]
+    pub removals: BTreeMap<String, Vec<String>>,
+}
+
+impl HeldHere {
+    /// What is held at an object.
+    pub fn of(object: &Object) -> Option<Self> {
+        serde_json::from_value(object.status().pointer("/fleetwright/held")?.clone()).ok()
+    }
+
+    /// One object that would be lost, or made anew.
+    pub fn one(digest: &str, reason: &str, key: &ObjectKey) -> Self {
+        let removals = BTreeMap::from([(key.to_string(), Vec::new())]);
+        Self { digest: digest.to_owned(), reason: reason.to_owned(), removals }
+    }
+}
+
 /// What may go now and what is held.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Judgement {
@@ -98,6 +124,8 @@ pub struct Judgement {
     pub allowed: Vec<ObjectKey>,
     /// Waits for an approval.
     pub held: Option<Held>,
+    /// The approval by which some may go.
+    pub approved: Option<String>,
 }
 
 /// Judges the removals of one revision. `roots` is the number of root objects before it.
@@ -114,7 +142,7 @@ pub fn judge(
         removals.into_iter().partition(|removal| everything || many || !removal.protected.is_empty());
     let mut allowed: Vec<ObjectKey> = free.into_iter().map(|removal| removal.object).collect();
     if held.is_empty() {
-        return Judgement { allowed, held: None };
+        return Judgement { allowed, ..Judgement::default() };
     }
     let lost: usize = held.iter().map(|removal| removal.protected.len()).sum();
     let reason = if everything {
@@ -129,9 +157,9 @@ pub fn judge(
         held.into_iter().map(|removal| (removal.object, removal.protected)).collect();
     if approvals.contains(&digest) {
         allowed.extend(removals.into_keys());
-        return Judgement { allowed, held: None };
+        return Judgement { allowed, held: None, approved: Some(digest) };
     }
-    Judgement { allowed, held: Some(Held { digest, reason, removals }) }
+    Judgement { allowed, held: Some(Held { digest, reason, removals }), approved: None }
 }
 
 /// The document that approves what has a digest.

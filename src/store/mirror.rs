@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use super::approvals;
+use crate::api::ack::NaturalKey;
 use crate::api::{GroupKind, Object, ObjectKey, names};
 use crate::plan::guard::Protection;
 use crate::redact::Known;
@@ -15,6 +16,8 @@ use crate::redact::Known;
 struct Content {
     objects: BTreeMap<ObjectKey, Arc<Object>>,
     children: BTreeMap<ObjectKey, BTreeSet<ObjectKey>>,
+    named: BTreeMap<NaturalKey, BTreeSet<ObjectKey>>,
+    held: BTreeSet<ObjectKey>,
 }
 
 /// The copy.
@@ -113,6 +116,19 @@ impl Mirror {
         siblings
     }
 
+    /// The objects whose spec states a natural key, ordered by key. Their accounts may differ.
+    pub fn named(&self, natural: &NaturalKey) -> Vec<Arc<Object>> {
+        self.read(|content| {
+            let keys = content.named.get(natural).into_iter().flatten();
+            keys.filter_map(|key| content.objects.get(key).cloned()).collect()
+        })
+    }
+
+    /// The objects at which something waits for an approval, ordered by key.
+    pub fn held(&self) -> Vec<Arc<Object>> {
+        self.read(|content| content.held.iter().filter_map(|key| content.objects.get(key).cloned()).collect())
+    }
+
     /// Everything below an object, at any depth, parents before their children.
     pub fn descendants(&self, owner: &ObjectKey) -> Vec<Arc<Object>> {
         let mut found = Vec::new();
@@ -160,18 +176,33 @@ impl Content {
         if let Some(owner) = owner_of(&object) {
             self.children.entry(owner).or_default().insert(key.clone());
         }
+        if let Some(natural) = NaturalKey::of(&key.group_kind(), object.spec()) {
+            self.named.entry(natural).or_default().insert(key.clone());
+        }
+        if object.status().pointer("/fleetwright/held").is_some() {
+            self.held.insert(key.clone());
+        }
         self.objects.insert(key, object);
     }
 
     fn forget(&mut self, key: &ObjectKey) {
-        if let Some(old) = self.objects.remove(key)
-            && let Some(owner) = owner_of(&old)
-            && let Some(siblings) = self.children.get_mut(&owner)
-        {
-            siblings.remove(key);
-            if siblings.is_empty() {
-                self.children.remove(&owner);
-            }
+        let Some(old) = self.objects.remove(key) else { return };
+        self.held.remove(key);
+        if let Some(owner) = owner_of(&old) {
+            leave(&mut self.children, &owner, key);
+        }
+        if let Some(natural) = NaturalKey::of(&key.group_kind(), old.spec()) {
+            leave(&mut self.named, &natural, key);
+        }
+    }
+}
+
+/// Takes a key out of one group of an index; an empty group goes.
+fn leave<G: Ord>(index: &mut BTreeMap<G, BTreeSet<ObjectKey>>, group: &G, key: &ObjectKey) {
+    if let Some(keys) = index.get_mut(group) {
+        keys.remove(key);
+        if keys.is_empty() {
+            index.remove(group);
         }
     }
 }

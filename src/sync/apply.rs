@@ -16,8 +16,9 @@ use crate::git::{FileVersion, Revision, Source, SourceError};
 use crate::graph::{Catalogue, KindCatalogue as _};
 use crate::plan::guard::{self, Protection, Removal, Thresholds};
 use crate::store::mirror::{Mirror, owner_of};
-use crate::store::{ObjectStore, Selector, StoreError, Write};
+use crate::store::{ObjectStore, Selector, StoreError, Write, approvals};
 
+use super::held;
 use super::last_good::{Role, authored, dying, emptied, gone, moved, role};
 use super::state::{HeldRemoval, RevisionRecord, SyncState};
 
@@ -83,6 +84,10 @@ pub struct Syncer {
 #[derive(Debug, Clone)]
 struct InForce {
     stated: BTreeSet<ObjectKey>,
+    /// Findings in its documents.
+    findings: Vec<Diagnostic>,
+    /// Root objects whose removal is held.
+    held: Vec<HeldRemoval>,
     failed_paths: BTreeSet<String>,
     /// Stated again while their last life was still ending.
     dying: BTreeSet<ObjectKey>,
@@ -173,7 +178,7 @@ impl Syncer {
         refuse_children(&mut checked, &listing.objects);
         let approved: BTreeSet<String> =
             stored.approvals().into_iter().chain(approvals_in(&checked)).collect();
-        self.must_descend(revision, applied.as_ref(), &approved).await?;
+        let followed = self.must_descend(revision, applied.as_ref(), &approved).await?;
         let mut stated: BTreeSet<ObjectKey> =
             checked.objects.iter().map(|(_, object)| object.key()).collect();
         let dying = dying(&listing.objects, &stated);
@@ -196,21 +201,33 @@ impl Syncer {
             stated.insert(object);
         }
         let instance_kinds: BTreeSet<GroupKind> = checked.graphs.keys().cloned().collect();
-        let in_force = InForce { stated, failed_paths: checked.failed_paths.clone(), dying };
+        let mut in_force = InForce {
+            stated,
+            findings: Vec::new(),
+            held: Vec::new(),
+            failed_paths: checked.failed_paths.clone(),
+            dying,
+        };
         let prune = self.judge_removals(&stored, &in_force, &instance_kinds, &approved);
         let mut writes = Self::applies(&checked, revision, &listing.objects);
         writes.extend(prune.deletes.iter().map(|key| Write::Delete { key: key.clone(), uid: None }));
         writes.push(Write::Apply { owner: names::OWNER_GIT.into(), object: record(revision) });
         self.store.transaction(writes).await?;
+        for digest in followed.iter().chain(&prune.approved) {
+            approvals::mark_used(self.store.as_ref(), digest).await?;
+        }
+        let objects = self.store.list(&Selector::all()).await?.objects;
+        (in_force.findings, in_force.held) = (checked.diagnostics.clone(), prune.held);
+        let (held, stale) = held::and_stale(&in_force.held, &Mirror::of(objects));
         for key in &prune.deletes {
             tracing::info!(object = %key, revision = %revision.label, "removed from Git");
         }
-        log_findings(&checked.diagnostics);
+        log_findings(checked.diagnostics.iter().chain(&stale));
         tracing::info!(
             revision = %revision.label,
             objects = checked.objects.len(),
             removed = prune.deletes.len(),
-            held = prune.held.len(),
+            held = in_force.held.len(),
             "revision is in force"
         );
         self.state.send_modify(|state| {
@@ -222,9 +239,9 @@ impl Syncer {
             });
             state.fetched_at = Some(self.clock.now());
             state.error = None;
-            state.diagnostics = checked.diagnostics;
+            state.diagnostics = [checked.diagnostics, stale].concat();
             state.ignored = ignored;
-            state.held = prune.held;
+            state.held = held;
             state.in_use = prune.in_use;
         });
         *busy = Some(in_force);
@@ -255,6 +272,14 @@ impl Syncer {
         if in_force.dying.iter().any(|key| self.mirror.get(key).is_none()) {
             self.again.notify_one();
         }
+        let (held, stale) = held::and_stale(&in_force.held, &self.mirror);
+        self.state.send_if_modified(|state| {
+            let diagnostics = [in_force.findings.as_slice(), &stale].concat();
+            let changed = state.held != held || state.diagnostics != diagnostics;
+            log_findings(stale.iter().filter(|finding| !state.diagnostics.contains(finding)));
+            (state.held, state.diagnostics) = (held, diagnostics);
+            changed
+        });
         let implicit = |namespace: &Arc<Object>| namespace.annotation(names::ANNOTATION_IMPLICIT).is_some();
         let namespaces = self.mirror.of_kind(&GroupKind::new("", "Namespace"));
         if self.state.borrow().in_use.is_empty() && !namespaces.iter().any(implicit) {
@@ -333,21 +358,22 @@ impl Syncer {
         }
     }
 
+    /// Answers the approval by which a revision is taken that does not descend from the one in force.
     async fn must_descend(
         &self,
         revision: &Revision,
         applied: Option<&CommitId>,
         approved: &BTreeSet<String>,
-    ) -> Result<(), SyncError> {
-        let (Some(applied), Some(commit)) = (applied, &revision.commit) else { return Ok(()) };
+    ) -> Result<Option<String>, SyncError> {
+        let (Some(applied), Some(commit)) = (applied, &revision.commit) else { return Ok(None) };
         if applied == commit || self.source.descends_from(commit, applied).await? {
-            return Ok(());
+            return Ok(None);
         }
         let digest = guard::digest_of([format!("{applied} {commit}")]);
         // An approval that stands in the new revision names the revision before it: it cannot name itself.
         let tolerated = guard::digest_of([format!("after {applied}")]);
-        if approved.contains(&digest) || approved.contains(&tolerated) {
-            return Ok(());
+        if let Some(approval) = [&digest, &tolerated].into_iter().find(|digest| approved.contains(*digest)) {
+            return Ok(Some(approval.clone()));
         }
         Err(SyncError::NotDescendant {
             label: revision.label.clone(),
@@ -393,6 +419,7 @@ impl Syncer {
         let roots = authored.values().filter(|object| role(object, &[], &known) == Role::Root).count();
         let judgement = guard::judge(removals, roots, self.settings.thresholds, approved);
         prune.deletes.extend(judgement.allowed);
+        prune.approved = judgement.approved;
         if let Some(held) = &judgement.held {
             tracing::warn!(
                 digest = %held.digest,
@@ -445,6 +472,8 @@ impl Syncer {
 struct Prune {
     deletes: Vec<ObjectKey>,
     held: Vec<HeldRemoval>,
+    /// The approval by which some of them go.
+    approved: Option<String>,
     in_use: BTreeMap<String, Vec<String>>,
 }
 
@@ -478,7 +507,7 @@ fn refuse_children(checked: &mut Checked, existing: &[Arc<Object>]) {
 }
 
 /// Where an object stands in Git.
-fn source_of(object: &Object) -> Option<Location> {
+pub(super) fn source_of(object: &Object) -> Option<Location> {
     let file = source_path(object)?.to_owned();
     let place = object.annotation(names::ANNOTATION_SOURCE)?.get(file.len() + 1..)?;
     let (line, column) = place.split_once(':')?;
@@ -515,7 +544,7 @@ fn applied_commit(objects: &[Arc<Object>]) -> Option<CommitId> {
     record.spec().get("commit")?.as_str()?.parse().ok()
 }
 
-fn log_findings(diagnostics: &[Diagnostic]) {
+fn log_findings<'a>(diagnostics: impl IntoIterator<Item = &'a Diagnostic>) {
     for diagnostic in diagnostics {
         let place = diagnostic.location.as_ref().map(ToString::to_string).unwrap_or_default();
         let help = diagnostic.help.as_deref().unwrap_or_default();

@@ -167,12 +167,10 @@ async fn a_flip_that_loses_a_vpc_holds_everything_that_would_go_with_it() {
         })
         .await;
     assert!(exists(&world.handle(), "VPC", 1) && exists(&world.handle(), "ElasticIPAddress", 1));
-    let approval = world.get(&format!("Approval.fleetwright.dev//approve-{digest}")).await;
-    let approval = match approval {
-        Some(approval) => approval,
-        None => world.get(&format!("Approval.fleetwright.dev/default/approve-{digest}")).await.unwrap(),
-    };
+    let approval = world.get(&format!("Approval.fleetwright.dev/approve-{digest}")).await.unwrap();
     assert_eq!(approval.status()["state"], "Used");
+    let findings = world.handle().sync.borrow().diagnostics.clone();
+    assert!(!findings.iter().any(|finding| finding.code == "approves-nothing"), "{findings:#?}");
     world.stop().await;
 }
 
@@ -254,6 +252,21 @@ async fn an_approval_of_another_set_does_nothing() {
     world.write("approvals/wrong.yaml", approval(&message).replace(&digest, "0123456789abcdef"));
     world.commit("flip another, and approve something else");
     world.until("both are held", |handle| held(handle, 1).is_some() && held(handle, 0).is_some()).await;
+    world
+        .until("the wrong approval is told with its place", |handle| {
+            handle.sync.borrow().diagnostics.iter().any(|finding| {
+                finding.code == "approves-nothing"
+                    && finding.location.as_ref().is_some_and(|place| place.file == "approvals/wrong.yaml")
+            })
+        })
+        .await;
+    // Two commits, two changes, two sets.
+    world
+        .until("the sets are told with their documents", |handle| {
+            let held: Vec<usize> = handle.sync.borrow().held.iter().map(|held| held.removals.len()).collect();
+            held == [3, 3]
+        })
+        .await;
     assert_eq!(deletions(&world), 0, "{:#?}", world.mutating_calls());
     world.stop().await;
 }

@@ -26,4 +26,5 @@ mod seeds;
 mod simulator;
 mod store_suite;
 mod support;
+mod twins;
 mod wire;

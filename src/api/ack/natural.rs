@@ -51,7 +51,10 @@ mod tests {
                 .map(|key| (key.name, key.is_global))
         };
         assert_eq!(of("iam", "Role", json!({"name": "a"})), Some(("a".into(), true)));
-        assert_eq!(of("eks", "Addon", json!({"clusterName": "c", "name": "dns"})), Some(("c/dns".into(), false)));
+        assert_eq!(
+            of("eks", "Addon", json!({"clusterName": "c", "name": "dns"})),
+            Some(("c/dns".into(), false))
+        );
         assert_eq!(of("eks", "Addon", json!({"clusterRef": {}, "name": "dns"})), None, "not known yet");
         assert_eq!(of("ec2", "VPC", json!({"name": "a"})), None, "VPCs have no names");
         assert_eq!(of("eks", "Cluster", json!({"name": ""})), None);

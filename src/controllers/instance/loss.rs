@@ -9,7 +9,7 @@ use super::*;
 use crate::api::ack;
 use crate::controllers::anchors::Anchors;
 use crate::controllers::losses::Evaluated;
-use crate::plan::guard::digest_of;
+use crate::plan::guard::{HeldHere, digest_of};
 use crate::plan::losses::{self, Child, Epoch, Gone, Loss};
 use crate::store::approvals;
 
@@ -28,7 +28,7 @@ pub(super) struct Memory {
     gone: Option<Gone>,
     /// What an approval must name.
     #[serde(skip_serializing_if = "Option::is_none")]
-    held: Option<HeldDigest>,
+    held: Option<HeldHere>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -43,11 +43,6 @@ struct Inputs {
 struct Appeared {
     set: String,
     epoch: Epoch,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct HeldDigest {
-    digest: String,
 }
 
 impl Memory {
@@ -80,6 +75,17 @@ pub(super) struct Losing {
     children: Vec<Arc<Object>>,
     /// How a judge sees them; empty when AWS would lose nothing.
     judged: BTreeMap<ObjectKey, Child>,
+}
+
+impl Losing {
+    /// This instance's part of what is held.
+    fn held_here(&self, held: &Held) -> HeldHere {
+        let removals = self
+            .judged
+            .iter()
+            .map(|(key, child)| (key.to_string(), child.protected.iter().map(ToString::to_string).collect()));
+        HeldHere { digest: held.digest.clone(), reason: held.reason.clone(), removals: removals.collect() }
+    }
 }
 
 impl InstanceController {
@@ -140,7 +146,8 @@ impl InstanceController {
                 });
             }
             Some((_, Verdict::Held(held))) => {
-                self.tell_held(instance, memory, &held);
+                memory.held = Some(losing.held_here(&held));
+                self.tell_held(instance, &held);
                 let going = losing.judged.keys().cloned().collect();
                 return Ok(Outcome { held: Some(held), going, waiting: waiting(), ..Outcome::default() });
             }
@@ -228,8 +235,7 @@ impl InstanceController {
         Ok(())
     }
 
-    fn tell_held(&self, instance: &Object, memory: &mut Memory, held: &Held) {
-        memory.held = Some(HeldDigest { digest: held.digest.clone() });
+    fn tell_held(&self, instance: &Object, held: &Held) {
         if !self.losses.is_news(&held.digest) {
             return;
         }

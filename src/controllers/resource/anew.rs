@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::timing::{BUSY_POLL, FOREIGN_POLL, deletion_poll};
 use super::*;
 use crate::controllers::anchors::Anchors;
-use crate::plan::guard::{approval_of, digest_of};
+use crate::plan::guard::{HeldHere, approval_of, digest_of};
 use crate::store::approvals;
 
 /// `status.fleetwright.replacing`.
@@ -84,7 +84,8 @@ impl ResourceController {
                      approve that it is made anew, empty, by committing:\n{}",
                     approval_of(&digest)
                 );
-                report.own("held", json!({"digest": digest}));
+                let reason = "vanished from AWS; approved, it is made anew, empty";
+                report.own("held", json!(HeldHere::one(&digest, reason, &key)));
                 report.own("vanished", json!(true));
                 report.conclude(&Verdict::Terminal { reason: "Vanished".into(), message });
                 return Ok(Some(Next::After(self.resync(&key))));
@@ -146,22 +147,34 @@ impl ResourceController {
             }
             report.own("replacing", Value::Null);
         }
-        let kind = subject.desired.key.group_kind();
-        if !allows_replacement(&subject.object) && lives_by(&kind).is_empty() {
-            return Ok(None);
-        }
-        let within = self.mirror.siblings(&subject.object).into_iter().find_map(|other| {
-            let blocked =
-                remembered::<Replacing>(&other, "replacing").is_some_and(|replacing| replacing.blocked);
-            let ids = Anchors::own(&other).carried_in(&subject.desired.spec);
-            (blocked && !ids.is_empty()).then(|| Within { object: other.key(), ids })
-        });
-        let Some(within) = within else { return Ok(None) };
-        if self.settings.protection.covers(&kind) {
-            return Ok(None);
-        }
+        let Some(within) = self.in_the_way(&subject.object, &subject.desired.spec) else { return Ok(None) };
         let reason = format!("{} is replaced, and this is in its way", within.object);
         self.begin(subject, report, observed, reason, Some(within)).await.map(Some)
+    }
+
+    /// Whether an object has to be deleted whatever becomes of its references.
+    pub(super) fn must_go(&self, object: &Object) -> bool {
+        remembered::<Replacing>(object, "replacing").is_some()
+            || self.in_the_way(object, object.spec()).is_some()
+    }
+
+    /// What is replaced and cannot go because this object lives in it, which may be made anew as well.
+    fn in_the_way(&self, object: &Object, spec: &Value) -> Option<Within> {
+        let kind = object.gvk().group_kind();
+        let may_go = allows_replacement(object) || !lives_by(&kind).is_empty();
+        if !may_go || self.settings.protection.covers(&kind) {
+            return None;
+        }
+        self.mirror.siblings(object).into_iter().find_map(|other| {
+            let blocked =
+                remembered::<Replacing>(&other, "replacing").is_some_and(|replacing| replacing.blocked);
+            if !blocked {
+                return None;
+            }
+            let anchors = Anchors::own(&other);
+            let ids: BTreeSet<String> = &anchors.carried_in(spec) | &anchors.carried_by(object);
+            (!ids.is_empty()).then(|| Within { object: other.key(), ids })
+        })
     }
 
     /// A field differs that AWS never changes.
@@ -188,7 +201,8 @@ impl ResourceController {
             let life = subject.desired.incarnation;
             let digest = digest_of([format!("replace {key} {uid} {life} {field} {present} {desired}")]);
             if !self.mirror.approvals().contains(&digest) {
-                report.own("held", json!({"digest": digest}));
+                let reason = format!("would be replaced, because {refusal}");
+                report.own("held", json!(HeldHere::one(&digest, &reason, &key)));
                 ways.push(format!("approve it by committing:\n{}", approval_of(&digest)));
             } else if ways.is_empty() {
                 approvals::mark_used(self.store.as_ref(), &digest).await?;
@@ -262,8 +276,7 @@ impl ResourceController {
         if !steps.is_empty()
             && let Err(stop) = self.perform(subject, report, &steps).await?
         {
-            // Whatever AWS says, it says it again: less and less often.
-            let patience = (elapsed / 4).clamp(BUSY_POLL, FOREIGN_POLL.1);
+            let patience = patience(elapsed);
             if let Some(Verdict::Progressing { reason: "InUse", message }) = report.verdict().cloned() {
                 replacing.blocked = true;
                 let message = format!("{message}{}", self.users_of(subject));
@@ -289,11 +302,16 @@ impl ResourceController {
             .all()
             .iter()
             .filter(|other| self.manages(&other.gvk().group_kind()) && other.key() != subject.desired.key)
-            .filter(|other| !anchors.carried_in(other.spec()).is_empty())
+            .filter(|other| !anchors.carried_by(other).is_empty())
             .map(|other| other.key().to_string())
             .collect();
         if users.is_empty() { String::new() } else { format!("; it is used by {}", users.join(", ")) }
     }
+}
+
+/// Until AWS is asked once more for what it has refused: less and less often.
+fn patience(elapsed: Duration) -> Duration {
+    (elapsed / 2).clamp(BUSY_POLL, FOREIGN_POLL.1)
 }
 
 /// Whether an object's last life is over or about to end, and the next has not begun.
@@ -309,4 +327,21 @@ fn refused(refusal: &Refusal) -> Verdict {
         Refusal::ReplacementRequired { .. } => "ReplacementRequired",
     };
     Verdict::Terminal { reason: reason.into(), message: refusal.to_string() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_delete_that_aws_refuses_is_not_tried_hotly() {
+        let day = Duration::from_secs(86_400);
+        let (mut at, mut tries) = (Duration::ZERO, 0);
+        while at < day {
+            at += patience(at);
+            tries += 1;
+        }
+        assert!((280..320).contains(&tries), "{tries}");
+        assert!(patience(Duration::ZERO) >= Duration::from_secs(10));
+    }
 }

@@ -212,12 +212,6 @@ fn held(fleet: &FleetView) -> Markup {
                 pre { (held.approval) }
             }
         }
-        @for held in &fleet.held_by_graphs {
-            div.notice.warn {
-                h2 { span.sign aria-hidden="true" { "!" } " Removals in " a href=(cluster_path(&held.object)) { (held.object.name) } " wait for approval" }
-                pre { (held.message) }
-            }
-        }
     }
 }
 

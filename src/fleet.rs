@@ -15,6 +15,7 @@ mod kinds;
 mod metadata;
 mod secret;
 mod tree;
+mod twins;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -29,6 +30,7 @@ pub use self::check::{Checked, check, check_with};
 pub use self::expand::{Expanded, Maker, expand};
 pub use self::ignore::IGNORE_FILE;
 pub use self::tree::{FileContent, Tree};
+pub use self::twins::twins;
 
 /// How a tree is read.
 #[derive(Clone, Copy)]

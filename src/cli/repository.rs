@@ -75,6 +75,8 @@ impl Place {
             .known
             .learn(expansion.iter().flat_map(|expanded| &expanded.objects).map(|preview| &preview.object));
         checked.diagnostics.extend(expansion.iter().filter_map(Expanded::problem));
+        let twins = fleet::twins(&checked, &expansion);
+        checked.diagnostics.extend(twins);
         checked.mask();
         checked.diagnostics.sort_by(|a, b| place(a).cmp(&place(b)));
         spinner.finish_and_clear();

@@ -126,7 +126,9 @@ impl Router {
         }
         if intended || gone {
             self.enqueue_concerned(&object);
-            before.iter().for_each(|before| self.enqueue_twins(before));
+            if let Some(before) = &before {
+                self.enqueue_twins(before);
+            }
         }
         self.tell();
     }

@@ -55,7 +55,7 @@ impl Expanded {
 }
 
 /// Reads `path:line:column`.
-fn location(source: &str) -> Option<Location> {
+pub(super) fn location(source: &str) -> Option<Location> {
     let (rest, column) = source.rsplit_once(':')?;
     let (file, line) = rest.rsplit_once(':')?;
     Some(Location { file: file.to_owned(), line: line.parse().ok()?, column: column.parse().ok()? })

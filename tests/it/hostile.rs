@@ -244,8 +244,9 @@ async fn unreadable_files_and_links_remove_nothing() {
         calm().await;
         let kept = world.get(&key("good")).await;
         if message == "null" {
-            // The file loads and states nothing: a removal, which the guard holds.
-            assert!(!world.handle().sync.borrow().held.is_empty(), "{}", world.picture());
+            // The file loads and states nothing: no removal, but told.
+            let told = world.handle().sync.borrow().diagnostics.clone();
+            assert!(told.iter().any(|finding| finding.code == "removal-unsure"), "{told:#?}");
         }
         assert!(kept.is_some_and(|net| !net.is_terminating()), "{message}: {}", world.picture());
     }

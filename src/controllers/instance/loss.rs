@@ -133,7 +133,13 @@ impl InstanceController {
                 live.is_some_and(|live| anchors.are_left(&live, child))
             }),
         };
-        self.apply(free, &[]).await?;
+        if let Err(error) = self.apply(free, &[]).await {
+            if matches!(error, StoreError::Invalid { .. }) {
+                // Nothing helps but another revision, and the others must not wait for it.
+                self.note(instance, memory, epoch, &Losing::default());
+            }
+            return Err(error);
+        }
         // After the writes: who judges with this in hand sees them in the store.
         self.note(instance, memory, epoch, losing);
         let waiting = || dependent.iter().map(Object::key).collect();

@@ -159,6 +159,8 @@ pub struct Aws {
     pub default_region: Option<Region>,
     /// Accounts in which the daemon's own role may be used when no selector matches.
     pub use_own_role_in: Vec<AccountId>,
+    /// Regions where the fleet's objects are looked for beside those that it names: those that it has left.
+    pub sweep_regions: Vec<Region>,
     /// How long an assumed role's session lasts.
     pub role_session_duration: Duration,
 }

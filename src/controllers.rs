@@ -19,6 +19,7 @@ pub mod gate;
 pub mod graphs;
 pub mod instance;
 pub mod losses;
+pub mod orphans;
 mod ownership;
 pub mod queue;
 mod references;

@@ -26,16 +26,19 @@ use crate::clock::Clock;
 use crate::controllers::accounts::Accounts;
 use crate::controllers::argocd::{Directory, HandOver, Hub};
 use crate::controllers::definition::DefinitionController;
+use crate::controllers::executor::Executor;
 use crate::controllers::gate::{Control, Gate, Holds, TakeOver};
 use crate::controllers::graphs::Graphs;
 use crate::controllers::instance::InstanceController;
 use crate::controllers::losses::Losses;
+use crate::controllers::orphans::{self, OrphanController};
 use crate::controllers::queue::Queue;
 use crate::controllers::resource::{ResourceController, Settings};
 use crate::controllers::router::{ALL_DEFINITIONS, Queues, Router};
 use crate::controllers::waiting::Waiting;
 use crate::git::{Changes, Polled, Poller, PollerOptions, Revision, Source, Trigger};
 use crate::managers::registry;
+use crate::plan::orphans::Orphans;
 use crate::redact::Known;
 use crate::store::ObjectStore;
 use crate::store::mirror::Mirror;
@@ -78,6 +81,8 @@ pub struct Parts {
     pub use_own_role_in: Vec<AccountId>,
     /// Region of objects that name none.
     pub default_region: Option<Region>,
+    /// Regions where orphans are looked for although the fleet names them nowhere.
+    pub sweep_regions: Vec<Region>,
     /// Fleet, mode, resync.
     pub settings: Settings,
     /// How revisions are judged.
@@ -111,6 +116,8 @@ pub struct Handle {
     pub queues: Queues,
     /// What keeps AWS from being changed.
     pub holds: watch::Receiver<Holds>,
+    /// AWS objects of the fleet that nothing stands for.
+    pub orphans: watch::Receiver<Orphans>,
 }
 
 impl Handle {
@@ -134,6 +141,7 @@ impl Handle {
             clock: self.clock.clone(),
             queues: Some(Arc::new(depths)),
             holds: self.holds.clone(),
+            orphans: self.orphans.clone(),
         }
     }
 }
@@ -188,6 +196,18 @@ impl Daemon {
         let control = parts.control.clone();
         let gate =
             Arc::new(Gate::new(&settings, store.clone(), mirror.clone(), parts.control, clock.clone()));
+        let orphans = OrphanController::new(orphans::Parts {
+            store: store.clone(),
+            mirror: mirror.clone(),
+            graphs: graphs.clone(),
+            accounts: accounts.clone(),
+            sessions: sessions.clone(),
+            managers: managers.clone(),
+            executor: Executor::new(store.clone(), gate.clone(), clock.clone()),
+            clock: clock.clone(),
+            settings: settings.clone(),
+            sweep_regions: parts.sweep_regions,
+        });
         let handle = Handle {
             clock: clock.clone(),
             mirror: mirror.clone(),
@@ -197,6 +217,7 @@ impl Daemon {
             ready,
             queues: queues.clone(),
             holds: gate.holds(),
+            orphans: orphans.orphans(),
         };
 
         let mut spawn = Spawner { tasks: &tasks, running: Vec::new(), stop: &stop };
@@ -256,6 +277,7 @@ impl Daemon {
                 async move { controller.reconcile(key).await }
             })
         });
+        spawn.endless("orphans", orphans.run(changed.clone(), stop.clone()));
         let (found_sender, found) = mpsc::channel(REVISIONS_AHEAD);
         spawn.endless("poller", poller.run(found_sender, stop.clone()));
         spawn.endless(

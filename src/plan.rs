@@ -2,6 +2,7 @@
 
 pub mod guard;
 pub mod losses;
+pub mod orphans;
 mod step;
 
 pub use step::{Argument, MissingOutput, Operation, Step};

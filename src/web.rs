@@ -31,6 +31,7 @@ use crate::clock::Clock;
 use crate::config::{Config, Page, Webhook};
 use crate::controllers::gate::Holds;
 use crate::git::Trigger;
+use crate::plan::orphans::Orphans;
 use crate::store::mirror::Mirror;
 use crate::sync::SyncState;
 
@@ -66,6 +67,8 @@ pub struct Inputs {
     pub queues: Option<QueueDepths>,
     /// What keeps AWS from being changed.
     pub holds: watch::Receiver<Holds>,
+    /// AWS objects of the fleet that nothing stands for.
+    pub orphans: watch::Receiver<Orphans>,
 }
 
 /// Where to listen, and with which secrets.

@@ -13,6 +13,9 @@ pub const KIND: &str = "Approval";
 pub struct ApprovalSpec {
     /// Digest of the removal set, as the log, the page and `describe` print it.
     pub digest: String,
+    /// AWS objects that may be deleted, each as ARN and life, where the approval is for orphans.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub orphans: Vec<String>,
     /// Why, for those who read the history later.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,

@@ -171,7 +171,7 @@ impl Client {
         if let Some(kind) = find(&known, word) {
             return Ok(kind);
         }
-        let plurals = known.iter().map(|(_, plural)| plural.as_str()).chain(["clusters", "sync"]);
+        let plurals = known.iter().map(|(_, plural)| plural.as_str()).chain(["clusters", "sync", "orphans"]);
         match nearest(word, plurals) {
             Some(near) => bail!("nobody knows the kind `{word}`; did you mean `{near}`?"),
             None => bail!("nobody knows the kind `{word}`: it is none of AWS's, and no definition makes it"),

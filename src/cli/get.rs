@@ -1,5 +1,7 @@
 //! `fleetwright get`: lists of a running daemon.
 
+mod orphans;
+
 use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
@@ -14,17 +16,18 @@ use crate::yaml;
 
 /// List what a running daemon knows.
 ///
-/// `clusters` are the instances that Git states, `sync` is the revision in force; any other word is a
-/// kind, such as `vpcs` or `ekscluster`.
+/// `clusters` are the instances that Git states, `sync` is the revision in force, `orphans` are AWS objects
+/// of the fleet that nothing in force stands for; any other word is a kind, such as `vpcs` or `ekscluster`.
 #[derive(Debug, Args)]
 #[command(after_help = format!("Examples:\n  \
     fleetwright get\n  \
     fleetwright get clusters -n payments -o wide\n  \
     fleetwright get vpcs\n  \
     fleetwright get nodegroup general -n payments -o yaml\n  \
+    fleetwright get orphans\n  \
     fleetwright get sync\n\n{}", output::EXIT_CODES))]
 pub(super) struct Get {
-    /// `clusters`, `sync` or a kind.
+    /// `clusters`, `sync`, `orphans` or a kind.
     #[arg(default_value = "clusters")]
     kind: String,
     /// Only the one of this name.
@@ -61,6 +64,11 @@ impl Get {
                 let text = sync_text(&sync);
                 (vec![sync], text)
             }
+            "orphans" | "orphan" => {
+                let answer = client.must(&["orphans"]).await?;
+                let text = orphans::text_of(&answer, wide);
+                (vec![answer], text)
+            }
             "clusters" | "cluster" => {
                 let answer = client.must(&["clusters"]).await?;
                 let rows = matching(&answer, name.as_deref(), namespace.as_deref());
@@ -83,7 +91,7 @@ impl Get {
             return Ok(if name.is_none() { output::DONE } else { output::errors_found() });
         }
         let whole = || match rows.as_slice() {
-            [one] if name.is_some() || kind.eq_ignore_ascii_case("sync") => one.clone(),
+            [one] if name.is_some() || is_one(&kind) => one.clone(),
             _ => Value::Array(rows.clone()),
         };
         match output {
@@ -93,6 +101,11 @@ impl Get {
         }
         Ok(output::DONE)
     }
+}
+
+/// Whether a word names one thing and not a list.
+fn is_one(kind: &str) -> bool {
+    ["sync", "orphan", "orphans"].iter().any(|word| kind.eq_ignore_ascii_case(word))
 }
 
 /// The rows of the fleet's clusters that are asked for.

@@ -326,6 +326,7 @@ fn aws(mut section: Section<'_>) -> Aws {
         endpoint_url,
         default_region: section.parsed("defaultRegion"),
         use_own_role_in: section.parsed_list("useOwnRoleIn"),
+        sweep_regions: section.parsed_list("sweepRegions"),
         // The bounds of STS AssumeRole's DurationSeconds.
         role_session_duration: section.duration("roleSessionDuration", HOUR, 15 * MINUTE, 12 * HOUR),
     };

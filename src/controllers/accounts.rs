@@ -167,6 +167,34 @@ impl Accounts {
         doors
     }
 
+    /// Every account that the fleet works in, with the roles that lead there, by the names of their selectors.
+    pub fn roles(&self) -> BTreeMap<AccountId, Vec<RoleChoice>> {
+        let mut roles: BTreeMap<AccountId, Vec<RoleChoice>> = BTreeMap::new();
+        let own = self.own_account.get().filter(|account| self.use_own_role_in.contains(*account));
+        roles.extend(own.map(|account| (account.clone(), vec![RoleChoice::Own])));
+        for selector in self.mirror.of_kind(&GroupKind::new(names::ACK_GROUP, iam_role_selector::KIND)) {
+            let Ok(spec) = IamRoleSelectorSpec::of(&selector) else { continue };
+            let Some(account) = spec.arn.account() else { continue };
+            let role = RoleChoice::Assume { arn: spec.arn, external_id: spec.external_id };
+            let known = roles.entry(account).or_default();
+            if !known.contains(&role) {
+                known.push(role);
+            }
+        }
+        roles
+    }
+
+    /// Every Region that the fleet names: where its objects are, where they are to be, and the default.
+    pub fn regions(&self) -> BTreeSet<Region> {
+        let mut regions: BTreeSet<Region> = self.default_region.clone().into_iter().collect();
+        for object in self.mirror.all() {
+            let stated = [names::ANNOTATION_REGION, names::ANNOTATION_DEFAULT_REGION];
+            let stated = stated.into_iter().filter_map(|name| object.annotation(name)?.parse().ok());
+            regions.extend(stated.chain(Recorded::of(&object).region));
+        }
+        regions
+    }
+
     fn role(&self, object: &Object) -> Result<(RoleChoice, AccountId, Option<String>), Unplaced> {
         let namespace = self.namespace(object);
         let no_labels = BTreeMap::new();

@@ -78,6 +78,30 @@ impl Executor {
         Ok(())
     }
 
+    /// Performs the steps that remove an AWS object for which nothing stands in the store: there is nowhere to
+    /// note anything, and nothing that has to be.
+    pub async fn remove(
+        &self,
+        manager: &dyn Manager,
+        session: &Session,
+        desired: &Desired,
+        steps: &[Step],
+    ) -> Result<(), Failure> {
+        let (key, annotations) = (&desired.key, &desired.annotations);
+        let subject = gate::Subject { key, annotations, account: Some(session.account()) };
+        let mut outputs: Vec<Value> = Vec::with_capacity(steps.len());
+        for step in steps {
+            Box::pin(self.gate.admit(&subject, session)).await?;
+            let step = step.resolved(&outputs)?;
+            if step.operation == Operation::Create {
+                return Err(AwsError::invalid("Remove", format!("{step} is no part of a removal")).into());
+            }
+            let token = of_step(&desired.fleet, desired.incarnation, &step);
+            outputs.push(self.call(manager, session, desired, &step, &token).await?);
+        }
+        Ok(())
+    }
+
     async fn create(
         &self,
         manager: &dyn Manager,

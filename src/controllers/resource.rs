@@ -43,6 +43,7 @@ use self::memory::Memory;
 pub use crate::config::Mode;
 
 pub use timing::SETTLE_WINDOW;
+pub(in crate::controllers) use timing::slot;
 
 /// What is fixed for the daemon's life.
 #[derive(Debug, Clone)]

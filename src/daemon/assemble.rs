@@ -86,7 +86,8 @@ pub async fn assemble(
         export_directory,
         log: _, // `cli::logs`, before anything else
     } = config;
-    let Aws { endpoint_url: _, default_region, use_own_role_in, role_session_duration: _ } = aws;
+    let Aws { endpoint_url: _, default_region, use_own_role_in, sweep_regions, role_session_duration: _ } =
+        aws;
     std::fs::create_dir_all(data)
         .map_err(|source| AssembleError::Data { path: data.display().to_string(), source })?;
     let store = Embedded::open(&store_file(config), Options::new(clock.clone()).of_fleet(id))?;
@@ -106,6 +107,7 @@ pub async fn assemble(
         sessions: Arc::new(sessions),
         use_own_role_in: use_own_role_in.clone(),
         default_region: default_region.clone(),
+        sweep_regions: sweep_regions.clone(),
         settings: Settings {
             fleet: id.clone(),
             mode: *mode,

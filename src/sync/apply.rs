@@ -211,7 +211,10 @@ impl Syncer {
         let prune = self.judge_removals(&stored, &in_force, &instance_kinds, &approved);
         let mut writes = Self::applies(&checked, revision, &listing.objects);
         writes.extend(prune.deletes.iter().map(|key| Write::Delete { key: key.clone(), uid: None }));
-        writes.push(Write::Apply { owner: names::OWNER_GIT.into(), object: record(revision) });
+        writes.push(Write::Apply {
+            owner: names::OWNER_GIT.into(),
+            object: record(revision, &in_force.failed_paths),
+        });
         self.store.transaction(writes).await?;
         for digest in followed.iter().chain(&prune.approved) {
             approvals::mark_used(self.store.as_ref(), digest).await?;
@@ -524,14 +527,14 @@ fn approvals_in(checked: &Checked) -> BTreeSet<String> {
         .collect()
 }
 
-fn record(revision: &Revision) -> Object {
+fn record(revision: &Revision, failed_paths: &BTreeSet<String>) -> Object {
     let gvk = GroupVersionKind {
         group: names::FLEETWRIGHT_GROUP.into(),
         version: "v1alpha1".into(),
         kind: REVISION_KIND.into(),
     };
     let mut object = Object::new(&gvk, "", REVISION_NAME);
-    let spec = json!({"commit": revision.commit, "label": revision.label});
+    let spec = json!({"commit": revision.commit, "label": revision.label, "failedPaths": failed_paths});
     object.body.insert("spec".into(), spec);
     object
 }

@@ -6,7 +6,7 @@ use super::apply::source_of;
 use super::state::HeldRemoval;
 use crate::api::approval::ApprovalSpec;
 use crate::diagnostic::Diagnostic;
-use crate::plan::guard::{HeldHere, approval_of};
+use crate::plan::guard::{HeldHere, approval_of, digest_of};
 use crate::store::approvals;
 use crate::store::mirror::Mirror;
 
@@ -24,8 +24,10 @@ pub(super) fn and_stale(at_roots: &[HeldRemoval], objects: &Mirror) -> (Vec<Held
     }
     let held: Vec<HeldRemoval> = at_roots.iter().cloned().chain(below.into_values()).collect();
     let stale = objects.of_kind(&approvals::kind()).into_iter().filter_map(|approval| {
-        let digest = ApprovalSpec::of(&approval).ok()?.digest;
-        if approvals::is_used(&approval) || held.iter().any(|held| held.digest == digest) {
+        let ApprovalSpec { digest, orphans, .. } = ApprovalSpec::of(&approval).ok()?;
+        // Whether its orphans are there is for their own list to tell.
+        let is_of_orphans = !orphans.is_empty() && digest_of(orphans) == digest;
+        if is_of_orphans || approvals::is_used(&approval) || held.iter().any(|held| held.digest == digest) {
             return None;
         }
         let message =

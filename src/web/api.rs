@@ -54,6 +54,7 @@ pub(super) fn router(snapshots: Snapshots) -> Router {
         .route("/api/v1/clusters/{namespace}/{kind}/{name}", get(cluster))
         .route("/api/v1/objects", get(objects))
         .route("/api/v1/objects/{group}/{kind}/{namespace}/{name}", get(object))
+        .route("/api/v1/orphans", get(orphans))
         .route("/api/v1/sync", get(sync))
         .route("/api/{*rest}", get(unknown))
         .method_not_allowed_fallback(read_only)
@@ -79,6 +80,10 @@ async fn fleet(State(snapshots): State<Snapshots>) -> Response {
 
 async fn sync(State(snapshots): State<Snapshots>) -> Response {
     Json(&now(&snapshots).fleet.sync).into_response()
+}
+
+async fn orphans(State(snapshots): State<Snapshots>) -> Response {
+    Json(&now(&snapshots).orphans).into_response()
 }
 
 async fn clusters(State(snapshots): State<Snapshots>) -> Response {

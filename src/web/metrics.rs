@@ -21,6 +21,7 @@ use super::publish::Snapshot;
 use super::view::{Phase, holds};
 use crate::api::condition_types;
 use crate::controllers::gate::Holds;
+use crate::plan::orphans::{Orphans, Scope};
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct StateLabel {
@@ -42,6 +43,19 @@ struct QueueLabel {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct OutcomeLabel {
     outcome: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ScopeLabel {
+    account: String,
+    region: String,
+    kind: String,
+}
+
+impl From<&Scope> for ScopeLabel {
+    fn from(Scope { account, region, kind }: &Scope) -> Self {
+        Self { account: account.to_string(), region: region.to_string(), kind: kind.to_string() }
+    }
 }
 
 /// What became of a webhook delivery.
@@ -91,6 +105,8 @@ pub struct Metrics {
     sync_errors: Gauge,
     held: Gauge,
     freezes: Gauge,
+    orphans: Family<ScopeLabel, Gauge>,
+    orphans_unknown: Family<ScopeLabel, Gauge>,
     queues: Family<QueueLabel, Gauge>,
     deliveries: Family<OutcomeLabel, Counter>,
 }
@@ -112,6 +128,8 @@ impl Metrics {
             sync_errors: Gauge::default(),
             held: Gauge::default(),
             freezes: Gauge::default(),
+            orphans: Family::default(),
+            orphans_unknown: Family::default(),
             queues: Family::default(),
             deliveries: Family::default(),
         };
@@ -138,6 +156,16 @@ impl Metrics {
                 "freezes",
                 "Freezes in force, and one more while the file that holds them cannot be understood",
                 metrics.freezes.clone(),
+            );
+            registry.register(
+                "orphans",
+                "AWS objects of the fleet that nothing in force stands for",
+                metrics.orphans.clone(),
+            );
+            registry.register(
+                "orphans_unknown",
+                "Places where AWS objects of the fleet cannot be listed",
+                metrics.orphans_unknown.clone(),
             );
             registry.register("queue_depth", "Keys in the controllers' queues", metrics.queues.clone());
             registry.register(
@@ -186,6 +214,15 @@ impl Metrics {
         set(&self.held, held + fleet.held_by_graphs.len());
         let frozen = &fleet.sync.holds.frozen;
         set(&self.freezes, frozen.freezes.len() + usize::from(frozen.broken.is_some()));
+        let Orphans { orphans, unknown, .. } = &snapshot.orphans;
+        self.orphans.clear();
+        for orphan in orphans {
+            self.orphans.get_or_create(&ScopeLabel::from(&orphan.scope)).inc();
+        }
+        self.orphans_unknown.clear();
+        for unknown in unknown {
+            self.orphans_unknown.get_or_create(&ScopeLabel::from(&unknown.scope)).inc();
+        }
         for (controller, waiting, running) in queues {
             for (state, count) in [("waiting", waiting), ("running", running)] {
                 let label = QueueLabel { controller: (*controller).into(), state: state.into() };

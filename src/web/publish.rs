@@ -12,6 +12,7 @@ use super::Inputs;
 use super::view::{FleetView, Objects};
 use crate::clock::Clock;
 use crate::controllers::gate::Holds;
+use crate::plan::orphans::Orphans;
 use crate::redact::Redactor;
 use crate::store::mirror::Mirror;
 use crate::sync::SyncState;
@@ -30,13 +31,15 @@ pub struct Snapshot {
     pub fleet: FleetView,
     /// The objects that it was made from.
     pub objects: Objects,
+    /// AWS objects of the fleet that nothing stands for.
+    pub orphans: Orphans,
     /// How many times faster than real time the daemon's clock runs.
     pub speed: f64,
 }
 
 impl Snapshot {
     /// Computes a snapshot of a moment, with the speed of the clock. The redactor knows the secrets of the
-    /// objects.
+    /// objects. Of orphans it knows nothing.
     pub fn of(
         version: u64,
         objects: &[Arc<crate::api::Object>],
@@ -47,7 +50,18 @@ impl Snapshot {
     ) -> Self {
         let objects = Objects::of(objects.iter().map(|object| redactor.object(object)));
         let fleet = FleetView::of(&objects, &redacted(sync, redactor), now, holds);
-        Self { version, fleet, objects, speed }
+        Self { version, fleet, objects, orphans: Orphans::default(), speed }
+    }
+}
+
+impl Snapshot {
+    /// The same with what is known of orphans.
+    fn with(mut self, mut orphans: Orphans, redactor: &Redactor) -> Self {
+        let mask = |text: &mut String| *text = redactor.text(text).into_owned();
+        orphans.unknown.iter_mut().for_each(|unknown| mask(&mut unknown.message));
+        orphans.orphans.iter_mut().filter_map(|orphan| orphan.deletion.as_mut()).for_each(mask);
+        self.orphans = orphans;
+        self
     }
 }
 
@@ -74,21 +88,24 @@ pub(super) struct Publisher {
     sync: watch::Receiver<SyncState>,
     clock: Clock,
     holds: watch::Receiver<Holds>,
+    orphans: watch::Receiver<Orphans>,
     sender: watch::Sender<Arc<Snapshot>>,
 }
 
 impl Publisher {
     /// A publisher with a first snapshot, so that readers never wait for one.
     pub(super) fn new(inputs: &Inputs) -> Self {
-        let Inputs { mirror, clock, mut holds, .. } = inputs.clone();
+        let Inputs { mirror, clock, mut holds, mut orphans, .. } = inputs.clone();
         let (mut changed, mut sync) = (inputs.changed.clone(), inputs.sync.clone());
         changed.mark_unchanged();
         let state = sync.borrow_and_update().clone();
         let held = holds.borrow_and_update().clone();
-        let (objects, moment) = (mirror.all(), (clock.now(), clock.speed()));
-        let first = Snapshot::of(1, &objects, &state, moment, &held, &mirror.known().redactor());
+        let (objects, moment, redactor) =
+            (mirror.all(), (clock.now(), clock.speed()), mirror.known().redactor());
+        let first = Snapshot::of(1, &objects, &state, moment, &held, &redactor);
+        let first = first.with(orphans.borrow_and_update().clone(), &redactor);
         let (sender, _) = watch::channel(Arc::new(first));
-        Self { mirror, changed, sync, clock, holds, sender }
+        Self { mirror, changed, sync, clock, holds, orphans, sender }
     }
 
     /// The snapshots.
@@ -106,6 +123,7 @@ impl Publisher {
                 changed = self.changed.changed() => changed.is_ok(),
                 changed = self.sync.changed() => changed.is_ok(),
                 Ok(()) = self.holds.changed() => true,
+                Ok(()) = self.orphans.changed() => true,
             };
             if !alive {
                 return;
@@ -119,13 +137,15 @@ impl Publisher {
             let state = self.sync.borrow_and_update().clone();
             let version = self.sender.borrow().version + 1;
             let holds = self.holds.borrow_and_update().clone();
+            let orphans = self.orphans.borrow_and_update().clone();
             let mirror = self.mirror.clone();
             let moment = (self.clock.now(), self.clock.speed());
             let started = Instant::now();
             let work = move || {
                 let objects = mirror.all();
                 // After the objects: what they hold is known by then.
-                Snapshot::of(version, &objects, &state, moment, &holds, &mirror.known().redactor())
+                let redactor = mirror.known().redactor();
+                Snapshot::of(version, &objects, &state, moment, &holds, &redactor).with(orphans, &redactor)
             };
             match tokio::task::spawn_blocking(work).await {
                 Ok(snapshot) => {

@@ -13,7 +13,9 @@ use tower::ServiceExt as _;
 
 use super::view::fixture;
 use super::*;
+use crate::api::GroupKind;
 use crate::config::{Mode, SecretSource};
+use crate::plan::orphans::{Orphan, Scope, Unknown};
 use crate::redact::{Redactor, mask};
 
 fn snapshot() -> Snapshot {
@@ -255,6 +257,60 @@ async fn health_and_metrics() {
     assert!(page.ends_with("# EOF\n"));
 }
 
+/// One orphan, one object of which nobody can tell, one place that cannot be looked at.
+fn orphans() -> Orphans {
+    let scope = |kind: &str| Scope {
+        account: "222222222222".parse().unwrap(),
+        region: "eu-west-1".parse().unwrap(),
+        kind: GroupKind::new("ec2.services.k8s.aws", kind),
+    };
+    let orphan = |kind: &str, reason: &str| Orphan {
+        scope: scope(kind),
+        arn: format!("arn:of:{kind}"),
+        life: "id-1".into(),
+        object: None,
+        incarnation: Some(1),
+        since: fixture::now(),
+        reason: reason.into(),
+        deletion: None,
+    };
+    let unknown = Unknown { scope: scope("Subnet"), message: "not <authorized>".into() };
+    let orphans = vec![orphan("VPC", "nothing in force stands for it")];
+    Orphans::of(orphans, vec![orphan("RouteTable", "nets/b.yaml does not load")], vec![unknown])
+}
+
+#[tokio::test]
+async fn orphans_stand_on_the_page_in_the_api_and_in_the_metrics() {
+    let snapshot = Snapshot { orphans: orphans(), ..snapshot() };
+    let snapshots = watch::channel(Arc::new(snapshot)).1;
+    let page = text(send(page::router(snapshots.clone(), CancellationToken::new()), get("/")).await).await;
+    for part in [
+        "1 orphan in AWS",
+        "arn:of:VPC",
+        "kind: Approval",
+        "nets/b.yaml does not load",
+        "not &lt;authorized&gt;",
+    ] {
+        assert!(page.contains(part), "{part} is not in\n{page}");
+    }
+    let answer = text(send(api::router(snapshots.clone()), get("/api/v1/orphans")).await).await;
+    let answer: serde_json::Value = serde_json::from_str(&answer).unwrap();
+    assert_eq!(answer["orphans"][0]["kind"], "VPC.ec2.services.k8s.aws");
+    assert_eq!(
+        (&answer["orphans"][0]["account"], &answer["unknown"][0]["region"]),
+        (&"222222222222".into(), &"eu-west-1".into())
+    );
+    let (ready, holds) = (watch::channel(true).1, watch::channel(Holds::none()).1);
+    let router = metrics::router(Arc::new(Metrics::new()), snapshots, ready, holds, None);
+    let page = text(send(router, get("/metrics")).await).await;
+    for line in [
+        "fleetwright_orphans{account=\"222222222222\",region=\"eu-west-1\",kind=\"VPC.ec2.services.k8s.aws\"} 1",
+        "fleetwright_orphans_unknown{account=\"222222222222\",region=\"eu-west-1\",kind=\"Subnet.ec2.services.k8s.aws\"} 1",
+    ] {
+        assert!(page.contains(line), "{line} is not in\n{page}");
+    }
+}
+
 fn inputs() -> (Inputs, watch::Sender<u64>, watch::Sender<SyncState>) {
     let mirror = Arc::new(Mirror::default());
     mirror.reset(fixture::objects());
@@ -263,8 +319,18 @@ fn inputs() -> (Inputs, watch::Sender<u64>, watch::Sender<SyncState>) {
     let ready = watch::channel(true).1;
     let clock = Clock::starting_at(fixture::now(), 1.0);
     let holds = watch::channel(Holds::none()).1;
-    let inputs =
-        Inputs { mirror, changed, sync, trigger: Trigger::default(), ready, clock, queues: None, holds };
+    let orphans = watch::channel(orphans()).1;
+    let inputs = Inputs {
+        mirror,
+        changed,
+        sync,
+        trigger: Trigger::default(),
+        ready,
+        clock,
+        queues: None,
+        holds,
+        orphans,
+    };
     (inputs, changed_sender, sync_sender)
 }
 

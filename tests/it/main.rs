@@ -19,6 +19,7 @@ mod hostile;
 mod managers_ec2;
 mod managers_eks;
 mod managers_iam;
+mod orphans;
 mod replacement;
 mod sample;
 mod second_opinion;

@@ -46,6 +46,8 @@ pub struct World {
     pub clock: Clock,
     /// How the daemon works from its next start on.
     pub settings: Settings,
+    /// Regions where orphans are looked for beside those that the fleet names.
+    pub sweep_regions: Vec<fleetwright::api::Region>,
     /// What people ask of the daemon beside Git, from its next start on.
     pub control: Option<Control>,
     daemon: Option<Daemon>,
@@ -75,6 +77,7 @@ impl World {
                 protection: Protection::default(),
             },
             control: None,
+            sweep_regions: Vec::new(),
             daemon: None,
             files: BTreeMap::new(),
         }
@@ -153,6 +156,7 @@ impl World {
             sessions: Arc::new(sessions),
             use_own_role_in: Vec::new(),
             default_region: None,
+            sweep_regions: self.sweep_regions.clone(),
             settings: self.settings.clone(),
             sync: SyncSettings {
                 default_namespace: "default".into(),
@@ -184,6 +188,7 @@ impl World {
                 tokio::select! {
                     changed = handle.changed.changed() => changed.expect("the daemon runs"),
                     changed = handle.sync.changed() => changed.expect("the daemon runs"),
+                    changed = handle.orphans.changed() => changed.expect("the daemon runs"),
                 }
             }
         };

@@ -40,7 +40,7 @@ fn age_at_least(now: Timestamp, began: Timestamp, recorded_at: Timestamp) -> Sig
 /// The next moment at which a group of objects is looked at: they are an interval apart, and `phase` says where
 /// in it they fall. One that is nearer than a tenth of the interval is left out, because the object that
 /// asks has just been looked at.
-fn slot(now: Timestamp, interval: Duration, phase: u64) -> Timestamp {
+pub(in crate::controllers) fn slot(now: Timestamp, interval: Duration, phase: u64) -> Timestamp {
     let interval = i64::try_from(interval.as_millis()).unwrap_or(i64::MAX).max(1);
     let earliest = now.as_millisecond().saturating_add(interval / 10 + 1);
     let phase = i64::try_from(phase % interval.unsigned_abs()).unwrap_or_default();

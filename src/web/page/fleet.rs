@@ -4,6 +4,7 @@ use maud::{Markup, html};
 
 use super::parts::{self, Frame, Parts, badge, cluster_path, element_id, moment, progress};
 use crate::diagnostic::{Diagnostic, Severity};
+use crate::plan::orphans::{Orphan, Orphans};
 use crate::web::api::object_path;
 use crate::web::publish::Snapshot;
 use crate::web::view::{ClusterRow, FleetView, Phase, ResourceView, SyncView};
@@ -32,6 +33,7 @@ pub(super) fn frame(snapshot: &Snapshot) -> Frame {
             div #tiles.tiles { (parts.part("tiles", tiles(fleet))) }
         }
         section #held { (parts.part("held", held(fleet))) }
+        section #orphans { (parts.part("orphans", orphans(&snapshot.orphans))) }
         section aria-labelledby="clusters-title" {
             div.heading {
                 h2 #clusters-title { "Clusters" }
@@ -211,6 +213,46 @@ fn held(fleet: &FleetView) -> Markup {
                 p { "To let them go, commit this to the fleet repository:" }
                 pre { (held.approval) }
             }
+        }
+    }
+}
+
+fn orphans(orphans: &Orphans) -> Markup {
+    let Orphans { orphans, undecided, unknown, approvals, .. } = orphans;
+    html! {
+        @if !orphans.is_empty() {
+            div.notice.warn {
+                h2 { span.sign aria-hidden="true" { "!" } " " (of_many(orphans.len(), "orphan", "orphans")) " in AWS" }
+                p { "They carry the fleet's tags, and nothing in force stands for them. They are not deleted by themselves." }
+                ul { @for orphan in orphans { (found(orphan)) } }
+                @for approval in approvals {
+                    details {
+                        summary { "To have those in " (approval.account) " deleted, commit this to the fleet repository" }
+                        pre { (approval.document) }
+                    }
+                }
+            }
+        }
+        @if !undecided.is_empty() {
+            details #undecided {
+                summary { (of_many(undecided.len(), "AWS object", "AWS objects")) " that Git may want or not" }
+                ul { @for one in undecided { (found(one)) } }
+            }
+        }
+        @if !unknown.is_empty() {
+            details #unlisted {
+                summary { (of_many(unknown.len(), "place", "places")) " where the fleet's AWS objects cannot be listed" }
+                ul { @for one in unknown { li { code { (one.scope.kind) } " in " (one.scope.account) " " (one.scope.region) ": " (one.message) } } }
+            }
+        }
+    }
+}
+
+fn found(orphan: &Orphan) -> Markup {
+    html! {
+        li {
+            code { (orphan.arn) } " since " (moment(orphan.since)) ": " (orphan.reason)
+            @if let Some(deletion) = &orphan.deletion { span.under { (deletion) } }
         }
     }
 }

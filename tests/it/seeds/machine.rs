@@ -126,6 +126,7 @@ impl Machine {
             sessions: Arc::new(sessions),
             use_own_role_in: Vec::new(),
             default_region: None,
+            sweep_regions: Vec::new(),
             settings: Settings {
                 fleet: FLEET.parse().unwrap(),
                 mode: Mode::Reconcile,

@@ -266,12 +266,7 @@ impl InstanceController {
         outcome: &Outcome,
     ) -> Result<(), StoreError> {
         let mut status = instance.status().as_object().cloned().unwrap_or_default();
-        for (name, value) in evaluation.status.clone() {
-            // Other instances live by what this one tells: while it must keep a part, they keep it, too.
-            if outcome.going.is_empty() || !status.contains_key(&name) {
-                status.insert(name, value);
-            }
-        }
+        status.extend(evaluation.status.clone());
         let generation = instance.metadata.generation;
         let now = self.clock.now();
         let mut conditions = instance_status(evaluation, generation).conditions;
@@ -327,7 +322,7 @@ impl InstanceController {
 struct Outcome {
     /// What waits for an approval, which may be more than this instance's part.
     held: Option<Held>,
-    /// What this instance would lose, while that waits for a judgement or an approval.
+    /// This instance's part of it.
     going: Vec<ObjectKey>,
     /// Children that are left as they are because they live by what is held.
     waiting: Vec<ObjectKey>,

@@ -3,6 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use kube::config::KubeconfigError;
+
 use crate::aws::{BaseCredentials, SessionSettings, Sessions};
 use crate::clock::Clock;
 use crate::config::{Aws, Config, Fleet, Git, GitAuth, GitRevision, Guard, Kubernetes, SecretError, Source};
@@ -217,7 +219,13 @@ async fn hub(kubernetes: &Kubernetes) -> Result<Hub, AssembleError> {
     let config = match kubernetes {
         Kubernetes::InCluster => kube::Config::incluster().map_err(|error| failed(&error))?,
         Kubernetes::Kubeconfig { path, context } => {
-            let file = kube::config::Kubeconfig::read_from(path).map_err(|error| failed(&error))?;
+            let file = kube::config::Kubeconfig::read_from(path).map_err(|error| match error {
+                // Its own words show the lines concerned, and with them credentials.
+                KubeconfigError::Parse(_) => {
+                    AssembleError::Hub { message: format!("{} is no valid kubeconfig", path.display()) }
+                }
+                error => failed(&error),
+            })?;
             let options = kube::config::KubeConfigOptions {
                 context: context.clone(),
                 ..kube::config::KubeConfigOptions::default()

@@ -213,6 +213,9 @@ impl Redactor {
         of_each(status.get_mut("conditions"));
         if let Some(own) = status.get_mut("fleetwright") {
             of_each(own.get_mut("nodes"));
+            if let Some(Value::String(reason)) = own.pointer_mut("/held/reason") {
+                *reason = words.text(&self.text(reason));
+            }
             for part in ["plan", "advisories"] {
                 if let Some(said) = own.get_mut(part) {
                     each_text(said, &mut |text| *text = words.text(&self.text(text)));

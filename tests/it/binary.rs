@@ -48,11 +48,14 @@ pub struct Options {
     pub resync: &'static str,
     /// When removals are too many.
     pub guard: (u32, u32),
+    /// Format and level of the daemon's log.
+    pub log: (&'static str, &'static str),
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { speed: 400.0, mode: "reconcile", poll: "5m", resync: "2h", guard: (5, 20) }
+        let (speed, mode, poll, resync) = (400.0, "reconcile", "5m", "2h");
+        Self { speed, mode, poll, resync, guard: (5, 20), log: ("human", "info") }
     }
 }
 
@@ -118,8 +121,7 @@ impl Drop for Process {
 /// A daemon, a simulated AWS and a fleet repository.
 pub struct Bench {
     pub repository: FleetRepository,
-    /// How both processes are started from now on.
-    pub options: Options,
+    options: Options,
     simulator: Option<Process>,
     daemon: Option<Process>,
     aws_port: u16,
@@ -229,7 +231,7 @@ impl Bench {
             "page": {"listen": format!("127.0.0.1:{}", self.page_port)},
             "metrics": {"listen": format!("127.0.0.1:{}", self.metrics_port)},
             "export": {"directory": self.path("export")},
-            "log": {"format": "human", "level": "info"},
+            "log": {"format": self.options.log.0, "level": self.options.log.1},
         });
         let file = self.path("fleetwright.yaml");
         std::fs::write(&file, configuration.to_string()).unwrap();
@@ -243,17 +245,14 @@ impl Bench {
         String::from_utf8(output.stdout).unwrap()
     }
 
-    /// Lets a person say that this directory's daemon is the one that changes AWS from now on.
-    pub fn wish_take_over(&self) {
-        std::fs::create_dir_all(self.path("data")).unwrap();
-        let config = self.configured().pop().unwrap();
-        let output = Command::new(BINARY).args(["take-over", "--all", "--config", &config]).output().unwrap();
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    /// Another log from the next start on.
+    pub fn set_log(&mut self, format: &'static str, level: &'static str) {
+        self.options.log = (format, level);
     }
 
-    /// Whether that has happened.
-    pub fn has_taken_over(&self) -> bool {
-        !self.path("data/take-over.json").exists()
+    /// Address of metrics and health.
+    pub fn metrics_url(&self, path: &str) -> String {
+        format!("http://127.0.0.1:{}{path}", self.metrics_port)
     }
 
     /// Kills the daemon, as a crash would.

@@ -13,6 +13,7 @@ mod provision;
 mod reads;
 mod removal;
 mod safety;
+mod secrets;
 
 use std::time::Duration;
 

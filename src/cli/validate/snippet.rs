@@ -2,12 +2,14 @@
 //!
 //! A line that may hold a value of a Secret is shown without it.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use miette::{GraphicalReportHandler, LabeledSpan, NamedSource, SourceCode};
 
 use super::super::repository::Repository;
 use crate::diagnostic::{Diagnostic, Location, Severity};
+use crate::graph::Graph;
 
 /// What stands in the place of a hidden value.
 const HIDDEN: &str = "<hidden>";
@@ -89,7 +91,7 @@ struct Source {
 impl Source {
     fn of(location: &Location, repository: &Repository) -> Option<Self> {
         let original = repository.text(&location.file)?;
-        let text = without_secrets(original);
+        let text = masked(&without_secrets(original, &secret_keys(repository)), repository);
         let line = usize::try_from(location.line).ok()?.checked_sub(1)?;
         let column = usize::try_from(location.column.max(1)).ok()? - 1;
         let before: usize = text.split_inclusive('\n').take(line).map(str::len).sum();
@@ -104,26 +106,62 @@ impl Source {
     }
 }
 
+/// The text without the values that are known to be secret, line by line: lines keep their numbers.
+fn masked(text: &str, repository: &Repository) -> String {
+    let redactor = repository.checked.known.redactor();
+    text.split_inclusive('\n').map(|line| redactor.text(line)).collect()
+}
+
+/// Kinds of instances with fields that become Secrets, and the names of those fields.
+fn secret_keys(repository: &Repository) -> BTreeMap<&str, BTreeSet<String>> {
+    let names = |graph: &Graph| {
+        graph
+            .kind()
+            .sensitive
+            .pointers()
+            .filter_map(|pointer| Some(pointer.rsplit('/').next()?.to_owned()))
+            .collect()
+    };
+    let graphs = repository.checked.graphs.iter();
+    graphs
+        .map(|(kind, graph)| (kind.kind.as_str(), names(graph)))
+        .filter(|(_, names): &(_, BTreeSet<_>)| !names.is_empty())
+        .collect()
+}
+
 /// The text with values of Secrets hidden, line by line and by nothing but indentation: the text may be
 /// broken YAML. Expressions stay, since their values are not here.
-fn without_secrets(text: &str) -> String {
+fn without_secrets(text: &str, secret_keys: &BTreeMap<&str, BTreeSet<String>>) -> String {
     let mut shown = String::with_capacity(text.len());
     let mut document = String::new();
     for line in text.split_inclusive('\n') {
         if line.starts_with("---") {
-            hide(&document, &mut shown);
+            hide(&document, secret_keys, &mut shown);
             document.clear();
         }
         document.push_str(line);
     }
-    hide(&document, &mut shown);
+    hide(&document, secret_keys, &mut shown);
     shown
 }
 
-fn hide(document: &str, shown: &mut String) {
+fn hide(document: &str, secret_keys: &BTreeMap<&str, BTreeSet<String>>, shown: &mut String) {
     let kind = |line: &str| line.contains("kind") && line.contains("Secret");
     if !document.lines().any(kind) {
-        shown.push_str(document);
+        let of_kind = |kind: &str| document.lines().any(|line| line.contains("kind") && line.contains(kind));
+        let keys: Vec<&String> =
+            secret_keys.iter().filter(|(kind, _)| of_kind(kind)).flat_map(|(_, keys)| keys).collect();
+        for line in document.split_inclusive('\n') {
+            let secret = keys.iter().filter_map(|key| Some(line.find(key.as_str())? + key.len())).min();
+            match secret {
+                // Whatever follows the name of the field, be it quoted or on one line with others.
+                Some(at) => {
+                    let ending = if line.ends_with('\n') { "\n" } else { "" };
+                    shown.push_str(&format!("{}: {HIDDEN}{ending}", line.get(..at).unwrap_or_default()));
+                }
+                None => shown.push_str(line),
+            }
+        }
         return;
     }
     // Of a Secret itself, only what names it is shown: a broken one may hold its values anywhere.
@@ -185,7 +223,7 @@ mod tests {
     fn values_of_secrets_are_hidden_and_the_rest_stays() {
         let text = "kind: ConfigMap\ndata:\n  a: open\n---\nkind: Secret\nstringData:\n  a: hidden-1\n  b: |\n    \
             hidden-2\n  c: ${x.status.y}\ntype: Opaque\n";
-        insta::assert_snapshot!(without_secrets(text), @r"
+        insta::assert_snapshot!(without_secrets(text, &BTreeMap::new()), @r"
         kind: ConfigMap
         data:
           a: open
@@ -213,7 +251,26 @@ mod tests {
             "kind: Secret\n\thidden-1\n",
             "kind: Secret\nstringData: hidden-1\n",
         ] {
-            assert!(!without_secrets(text).contains("hidden-1"), "{}", without_secrets(text));
+            assert!(
+                !without_secrets(text, &BTreeMap::new()).contains("hidden-1"),
+                "{}",
+                without_secrets(text, &BTreeMap::new())
+            );
         }
+    }
+
+    #[test]
+    fn a_field_that_becomes_a_secret_is_hidden_even_in_a_broken_document() {
+        let keys = BTreeMap::from([("Vault", BTreeSet::from(["token".to_owned()]))]);
+        for text in [
+            "kind: Vault\nspec:\n  token: hidden-1\n",
+            "kind: Vault\nspec: {name: a, token: \"hidden-1\n",
+            "{\"kind\": \"Vault\", \"spec\": {\"token\": \"hidden-1\"}}",
+        ] {
+            let shown = without_secrets(text, &keys);
+            assert!(!shown.contains("hidden-1") && shown.lines().count() == text.lines().count(), "{shown}");
+        }
+        let other = "kind: Net\nspec:\n  token: open\n";
+        assert_eq!(without_secrets(other, &keys), other);
     }
 }

@@ -12,6 +12,7 @@ use super::timing::{BUSY_POLL, FOREIGN_POLL, deletion_poll};
 use super::*;
 use crate::controllers::anchors::Anchors;
 use crate::plan::guard::{HeldHere, approval_of, digest_of};
+use crate::redact::{Fields, mask};
 use crate::store::approvals;
 
 /// `status.fleetwright.replacing`.
@@ -162,7 +163,7 @@ impl ResourceController {
     fn in_the_way(&self, object: &Object, spec: &Value) -> Option<Within> {
         let kind = object.gvk().group_kind();
         let may_go = allows_replacement(object) || !lives_by(&kind).is_empty();
-        if !may_go || keeps_aws_object(object) || self.settings.protection.covers(&kind) {
+        if !may_go || self.settings.protection.covers(&kind) {
             return None;
         }
         self.mirror.siblings(object).into_iter().find_map(|other| {
@@ -186,25 +187,23 @@ impl ResourceController {
         refusal: &Refusal,
     ) -> Result<Next, StoreError> {
         let key = subject.desired.key.clone();
+        let told = without_secrets(refusal, &subject.object);
         let (Refusal::ReplacementRequired { field, observed: present, desired }, Some(observed)) =
             (refusal, observed)
         else {
-            report.conclude(&refused(refusal));
+            report.conclude(&refused(&told));
             return Ok(Next::After(self.resync(&key)));
         };
         let mut ways = Vec::new();
         if !allows_replacement(&subject.object) && !self.has_lost(subject, field, present).await {
             ways.push(format!("set the annotation `{}: allowed` on it", names::ANNOTATION_REPLACE));
         }
-        if keeps_aws_object(&subject.object) {
-            ways.push(format!("remove the annotation `{}`", names::ANNOTATION_DELETION_POLICY));
-        }
         if self.settings.protection.covers(&key.group_kind()) {
             let uid = &subject.object.metadata.uid;
             let life = subject.desired.incarnation;
             let digest = digest_of([format!("replace {key} {uid} {life} {field} {present} {desired}")]);
             if !self.mirror.approvals().contains(&digest) {
-                let reason = format!("would be replaced, because {refusal}");
+                let reason = format!("would be replaced, because {told}");
                 report.own("held", json!(HeldHere::one(&digest, &reason, &key)));
                 ways.push(format!("approve it by committing:\n{}", approval_of(&digest)));
             } else if ways.is_empty() {
@@ -213,15 +212,15 @@ impl ResourceController {
         }
         if !ways.is_empty() {
             let message = format!(
-                "{refusal}; take the change back, or, to have it deleted and made anew with all that is in it \
+                "{told}; take the change back, or, to have it deleted and made anew with all that is in it \
                  lost, {}",
                 ways.join(" and ")
             );
-            report.own("plan", json!([format!("not done without permission: replace, because {refusal}")]));
+            report.own("plan", json!([format!("not done without permission: replace, because {told}")]));
             report.conclude(&Verdict::Terminal { reason: "ReplacementRequired".into(), message });
             return Ok(Next::After(self.resync(&key)));
         }
-        self.begin(subject, report, observed, refusal.to_string(), None).await
+        self.begin(subject, report, observed, told.to_string(), None).await
     }
 
     /// Whether an object that holds no data has lost what it lived by: then nothing is lost with it.
@@ -324,6 +323,19 @@ fn is_between_lives(object: &Object) -> bool {
         || remembered::<Replacing>(object, "replacing").is_some_and(|replacing| replacing.blocked)
 }
 
+/// The refusal without values of Secrets. What AWS has may be an earlier one, which nothing here knows any more.
+fn without_secrets(refusal: &Refusal, object: &Object) -> Refusal {
+    let mut told = refusal.clone();
+    if let Refusal::ReplacementRequired { field, observed, desired } = &mut told {
+        let pointer = format!("/spec/{}", field.trim_start_matches("spec.").replace('.', "/"));
+        if Fields::of(object).cover(&pointer) {
+            *observed = mask(observed.as_bytes());
+            *desired = mask(desired.as_bytes());
+        }
+    }
+    told
+}
+
 fn refused(refusal: &Refusal) -> Verdict {
     let reason = match refusal {
         Refusal::Invalid { .. } => "Invalid",
@@ -335,6 +347,23 @@ fn refused(refusal: &Refusal) -> Verdict {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_secret_field_is_named_without_its_values() {
+        let object =
+            Object::from_value(json!({"apiVersion": "iam.services.k8s.aws/v1alpha1", "kind": "Role",
+            "metadata": {"name": "r", "annotations": {names::ANNOTATION_SENSITIVE: "[\"/spec/path\"]"}}}))
+            .unwrap();
+        let differs = |field: &str| Refusal::ReplacementRequired {
+            field: field.into(),
+            observed: "an-earlier-value".into(),
+            desired: "a-later-value".into(),
+        };
+        let told = without_secrets(&differs("path"), &object).to_string();
+        let (observed, desired) = (mask(b"an-earlier-value"), mask(b"a-later-value"));
+        assert_eq!(told, format!("path cannot be changed in place: it is {observed}, wanted {desired}"));
+        assert_eq!(without_secrets(&differs("name"), &object), differs("name"));
+    }
 
     #[test]
     fn a_delete_that_aws_refuses_is_not_tried_hotly() {

@@ -266,7 +266,12 @@ impl InstanceController {
         outcome: &Outcome,
     ) -> Result<(), StoreError> {
         let mut status = instance.status().as_object().cloned().unwrap_or_default();
-        status.extend(evaluation.status.clone());
+        for (name, value) in evaluation.status.clone() {
+            // Other instances live by what this one tells: while it must keep a part, they keep it, too.
+            if outcome.going.is_empty() || !status.contains_key(&name) {
+                status.insert(name, value);
+            }
+        }
         let generation = instance.metadata.generation;
         let now = self.clock.now();
         let mut conditions = instance_status(evaluation, generation).conditions;
@@ -322,7 +327,7 @@ impl InstanceController {
 struct Outcome {
     /// What waits for an approval, which may be more than this instance's part.
     held: Option<Held>,
-    /// This instance's part of it.
+    /// What this instance would lose, while that waits for a judgement or an approval.
     going: Vec<ObjectKey>,
     /// Children that are left as they are because they live by what is held.
     waiting: Vec<ObjectKey>,

@@ -30,7 +30,7 @@ pub struct FaultRule {
     /// With this probability (0 to 1).
     pub probability: Option<f64>,
     /// Whether `from` and `times` count each distinct call by itself, told by its account, operation and
-    /// parameters, and not all of them together.
+    /// parameters without tags, and not all of them together.
     pub each: bool,
     /// What happens.
     pub action: FaultAction,
@@ -181,7 +181,11 @@ impl FaultRule {
         if !self.each {
             return String::new();
         }
-        format!("{} {} {}", call.account, call.operation, parameters_digest(&call.parameters))
+        let mut parameters = call.parameters.clone();
+        if let Some(members) = parameters.as_object_mut() {
+            members.retain(|name, _| !name.to_ascii_lowercase().starts_with("tag"));
+        }
+        format!("{} {} {}", call.account, call.operation, parameters_digest(&parameters))
     }
 
     fn means(&self, call: &Call, mutating: bool) -> bool {

@@ -121,7 +121,8 @@ impl Drop for Process {
 /// A daemon, a simulated AWS and a fleet repository.
 pub struct Bench {
     pub repository: FleetRepository,
-    options: Options,
+    /// How both processes are started from now on.
+    pub options: Options,
     simulator: Option<Process>,
     daemon: Option<Process>,
     aws_port: u16,
@@ -253,6 +254,19 @@ impl Bench {
     /// Address of metrics and health.
     pub fn metrics_url(&self, path: &str) -> String {
         format!("http://127.0.0.1:{}{path}", self.metrics_port)
+    }
+
+    /// Lets a person say that this directory's daemon is the one that changes AWS from now on.
+    pub fn wish_take_over(&self) {
+        std::fs::create_dir_all(self.path("data")).unwrap();
+        let config = self.configured().pop().unwrap();
+        let output = Command::new(BINARY).args(["take-over", "--all", "--config", &config]).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    }
+
+    /// Whether that has happened.
+    pub fn has_taken_over(&self) -> bool {
+        !self.path("data/take-over.json").exists()
     }
 
     /// Kills the daemon, as a crash would.

@@ -241,6 +241,71 @@ async fn a_changed_default_that_takes_children_from_all_is_held() {
     world.stop().await;
 }
 
+/// A definition that reads a shared ConfigMap and keeps the address while it says so.
+fn by_config(more: &str) -> String {
+    let config = r#"    - id: config
+      externalRef:
+        apiVersion: v1
+        kind: ConfigMap
+        metadata: {name: shared, namespace: team}
+"#;
+    definition(&address("config.data.nat == 'yes'"), &format!("{config}{more}"))
+}
+
+fn config(world: &mut World, nat: &str) {
+    let text = format!(
+        "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: shared, namespace: team}}\ndata: {{nat: \"{nat}\"}}\n"
+    );
+    world.write("shared.yaml", text);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_shared_value_that_takes_children_from_all_is_held() {
+    let mut world = fleet(3).await;
+    config(&mut world, "yes");
+    world.write("definitions/network.yaml", by_config(""));
+    world.commit("by a shared value");
+    world
+        .until("it is read", |handle| handle.mirror.get(&"ConfigMap/team/shared".parse().unwrap()).is_some())
+        .await;
+    until_whole(&world, 3).await;
+    config(&mut world, "no");
+    world.commit("no addresses");
+    world.until("all three are held", |handle| (0..3).all(|index| held(handle, index).is_some())).await;
+    assert_eq!(deletions(&world), 0, "{:#?}", world.mutating_calls());
+    world.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_loss_that_comes_late_counts_with_those_that_went_before_it() {
+    let mut world = fleet(3).await;
+    // One of three loses its address at once, the others only when a fact comes in that another commit brings.
+    let fact = |world: &mut World, index: usize| {
+        let text = format!(
+            "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: fact-n{index}, namespace: team}}\ndata: {{keep: \"no\"}}\n"
+        );
+        world.write(&format!("facts/{index}.yaml"), text);
+    };
+    let facts = r#"    - id: fact
+      externalRef:
+        apiVersion: v1
+        kind: ConfigMap
+        metadata: {name: "fact-${schema.metadata.name}", namespace: team}
+"#;
+    fact(&mut world, 0);
+    let text = definition(&address("fact.data.keep == 'yes'"), facts);
+    world.write("definitions/network.yaml", text);
+    world.commit("addresses by facts");
+    world.until("the first is gone", |handle| !exists(handle, "ElasticIPAddress", 0)).await;
+    fact(&mut world, 1);
+    world.commit("another fact");
+    world.until("the second is held", |handle| held(handle, 1).is_some()).await;
+    let (_, message) = held(&world.handle(), 1).unwrap();
+    assert!(message.contains("2 of 3 root objects"), "{message}");
+    assert_eq!(deletions(&world), 1, "{:#?}", world.mutating_calls());
+    world.stop().await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn an_approval_of_another_set_does_nothing() {
     let mut world = fleet(2).await;

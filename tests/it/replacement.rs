@@ -1,5 +1,7 @@
 //! What is made anew, and what is not: immutable differences, and objects that vanished.
 
+mod crash;
+
 use std::time::Duration;
 
 use fleetwright::api::{ConditionStatus, find_condition};
@@ -11,6 +13,7 @@ const ACCOUNT: &str = "222222222222";
 const VPC: &str = "VPC.ec2.services.k8s.aws/team/net";
 const GROUP: &str = "SecurityGroup.ec2.services.k8s.aws/team/web";
 const SUBNET: &str = "Subnet.ec2.services.k8s.aws/team/one";
+const ROUTES: &str = "RouteTable.ec2.services.k8s.aws/team/routes";
 const ALLOWED: &str = ", fleetwright.dev/replace: allowed";
 
 fn write(world: &mut World, kind: &str, name: &str, annotations: &str, spec: &str) {
@@ -121,7 +124,9 @@ async fn an_immutable_difference_waits_for_the_annotation_and_then_makes_the_nex
 async fn a_protected_kind_is_replaced_only_with_annotation_and_approval_and_after_what_is_in_it() {
     let mut world = world().await;
     subnet(&mut world, "10.0.1.0/24", "");
-    started(&mut world, &[VPC, SUBNET]).await;
+    // It holds no data, so it needs no permission of its own.
+    write(&mut world, "RouteTable", "routes", "", "{vpcRef: {from: {name: net}}}");
+    started(&mut world, &[VPC, SUBNET, ROUTES]).await;
     vpc(&mut world, "10.1.0.0/16", ALLOWED);
     world.commit("another block");
     world
@@ -153,13 +158,14 @@ async fn a_protected_kind_is_replaced_only_with_annotation_and_approval_and_afte
     world.commit("the subnet as well");
     world
         .until("both are there anew", |handle| {
-            [VPC, SUBNET].iter().all(|key| is_ready(handle, key) && incarnation(handle, key) == 2)
+            [VPC, SUBNET, ROUTES].iter().all(|key| is_ready(handle, key) && incarnation(handle, key) == 2)
         })
         .await;
     let ec2 = aws_sdk_ec2::Client::new(&world.sdk(ACCOUNT, "eu-west-1"));
     let vpcs = ec2.describe_vpcs().send().await.unwrap();
     assert_eq!(vpcs.vpcs().iter().filter_map(|vpc| vpc.cidr_block()).collect::<Vec<_>>(), ["10.1.0.0/16"]);
-    assert_eq!((calls(&world, "CreateVpc"), calls(&world, "CreateSubnet")), (2, 2));
+    let made = ["CreateVpc", "CreateSubnet", "CreateRouteTable"].map(|call| calls(&world, call));
+    assert_eq!(made, [2, 2, 2]);
     world.stop().await;
 }
 

@@ -5,8 +5,8 @@ mod chaos;
 mod fleet;
 mod inventory;
 mod judge;
-mod line;
-mod machine;
+pub mod line;
+pub mod machine;
 
 use chaos::{Failure, Outcome, Run};
 use machine::in_virtual_time;

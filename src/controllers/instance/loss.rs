@@ -133,13 +133,21 @@ impl InstanceController {
                 live.is_some_and(|live| anchors.are_left(&live, child))
             }),
         };
-        self.apply(free, &[]).await?;
+        if let Err(error) = self.apply(free, &[]).await {
+            if matches!(error, StoreError::Invalid { .. }) {
+                // Nothing helps but another revision, and the others must not wait for it.
+                self.note(instance, memory, epoch, &Losing::default());
+            }
+            return Err(error);
+        }
         // After the writes: who judges with this in hand sees them in the store.
         self.note(instance, memory, epoch, losing);
         let waiting = || dependent.iter().map(Object::key).collect();
+        let going = losing.judged.keys().cloned().collect();
         let judged = match self.verdict(instance, epoch, losing).await? {
             None => {
                 return Ok(Outcome {
+                    going,
                     waiting: waiting(),
                     next: Next::After(JUDGE_AGAIN),
                     ..Outcome::default()
@@ -148,7 +156,6 @@ impl InstanceController {
             Some((_, Verdict::Held(held))) => {
                 memory.held = Some(losing.held_here(&held));
                 self.tell_held(instance, &held);
-                let going = losing.judged.keys().cloned().collect();
                 return Ok(Outcome { held: Some(held), going, waiting: waiting(), ..Outcome::default() });
             }
             Some((loss, Verdict::Free)) => loss.map(|loss| (loss, None)),

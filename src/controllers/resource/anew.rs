@@ -163,7 +163,7 @@ impl ResourceController {
     fn in_the_way(&self, object: &Object, spec: &Value) -> Option<Within> {
         let kind = object.gvk().group_kind();
         let may_go = allows_replacement(object) || !lives_by(&kind).is_empty();
-        if !may_go || self.settings.protection.covers(&kind) {
+        if !may_go || keeps_aws_object(object) || self.settings.protection.covers(&kind) {
             return None;
         }
         self.mirror.siblings(object).into_iter().find_map(|other| {
@@ -197,6 +197,9 @@ impl ResourceController {
         let mut ways = Vec::new();
         if !allows_replacement(&subject.object) && !self.has_lost(subject, field, present).await {
             ways.push(format!("set the annotation `{}: allowed` on it", names::ANNOTATION_REPLACE));
+        }
+        if keeps_aws_object(&subject.object) {
+            ways.push(format!("remove the annotation `{}`", names::ANNOTATION_DELETION_POLICY));
         }
         if self.settings.protection.covers(&key.group_kind()) {
             let uid = &subject.object.metadata.uid;

@@ -6,8 +6,8 @@ use crate::api::ack::NaturalKey;
 impl ResourceController {
     /// The other object that holds the AWS object which this one stands for.
     ///
-    /// Whose AWS object has been seen holds it, then the older, then the first by key. One that found
-    /// somebody else's AWS object under the name holds nothing.
+    /// Who has begun to make it holds it, then the older, then the first by key. One that found somebody
+    /// else's AWS object under the name holds nothing, and neither does one that only reads.
     pub(super) fn holder(&self, object: &Object, placement: &Placement) -> Option<ObjectKey> {
         let key = object.key();
         let spec = self.resolve(object).unwrap_or_else(|_| object.spec().clone());
@@ -15,11 +15,11 @@ impl ResourceController {
         let place = |placement: &Placement| {
             (placement.account.clone(), (!natural.is_global).then(|| placement.region.clone()))
         };
-        let rank = |object: &Object| (!is_seen(object), object.metadata.creation_timestamp, object.key());
+        let rank = |object: &Object| (!has_begun(object), object.metadata.creation_timestamp, object.key());
         let here = place(placement);
         let rivals = self.mirror.named(&natural).into_iter().filter(|other| other.key() != key);
         rivals
-            .filter(|other| !is_not_ours(other))
+            .filter(|other| !is_not_ours(other) && !is_read_only(other))
             .filter(|other| self.accounts.place(other).is_ok_and(|other| place(&other) == here))
             .filter(|other| rank(other) < rank(object))
             .min_by_key(|other| rank(other))
@@ -48,9 +48,10 @@ impl ResourceController {
     }
 }
 
-/// Whether the AWS object of an object has been seen.
-fn is_seen(object: &Object) -> bool {
-    object.status().pointer("/fleetwright/seen") == Some(&json!(true))
+/// Whether an object's AWS object has been seen, or may have been made: leaving it would orphan it.
+fn has_begun(object: &Object) -> bool {
+    let own = |name: &str| object.status().get("fleetwright").and_then(|own| own.get(name)).is_some();
+    own("seen") || own("created") || intent_of(object).is_some()
 }
 
 /// Whether an object found that the AWS object of its name is not its own.

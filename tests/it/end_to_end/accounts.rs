@@ -195,19 +195,14 @@ async fn a_new_cluster_without_a_selector_is_made_nowhere() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_role_that_leads_into_another_account_than_its_arn_says_is_not_used() {
-    // Nothing of a cluster is made with credentials of an account that its selector does not name.
+async fn a_new_cluster_whose_role_cannot_be_assumed_is_made_nowhere() {
     let mut fleet = Fleet::new(Options::default()).await;
-    let missing = selector_only("three", WRONG).replace("names: [one]", "names: [three]");
-    fleet.bench.repository.write("accounts/three.yaml", &missing);
+    let selector = selector_only("three", WRONG).replace("names: [one]", "names: [three]");
+    fleet.bench.repository.write("accounts/three.yaml", &selector);
     fleet.bench.repository.write("clusters/three.yaml", &cluster("three", WRONG, ""));
-    fleet.take("a cluster in an account whose role does not exist").await;
+    fleet.take("a cluster in an account that nobody has prepared").await;
     let vpc = "VPC.ec2.services.k8s.aws/three/three";
-    fleet
-        .bench
-        .until("its VPC is blocked", async || {
-            fleet.message(vpc, "ACK.Recoverable").await.contains("AssumeRole")
-        })
-        .await;
+    let blocked = async || fleet.message(vpc, "ACK.Recoverable").await.contains("AssumeRole");
+    fleet.bench.until("its VPC is blocked", blocked).await;
     fleet.stays_untouched().await;
 }

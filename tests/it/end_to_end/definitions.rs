@@ -82,3 +82,75 @@ async fn an_edited_include_when_removes_nothing_without_approval() {
     }
     fleet.stays_untouched().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_changed_default_removes_nothing_without_approval() {
+    let mut fleet = Fleet::new(Options::default()).await;
+    fleet.bench.repository.replace(
+        CLUSTER,
+        "create: boolean | default=true",
+        "create: boolean | default=false",
+    );
+    fleet.take("networks are somebody else's from now on").await;
+    for name in ["one", "two"] {
+        let approval = held_below(&fleet, name).await;
+        assert_is_told(&fleet, name, &approval);
+    }
+    fleet.stays_untouched().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_zone_less_for_all_removes_nothing_without_approval() {
+    let mut fleet = Fleet::new(Options::default()).await;
+    fleet.bench.repository.replace(NETWORK, "[0, 1]", "[0]");
+    fleet.take("one zone less").await;
+    for name in ["one", "two"] {
+        let network = format!("SpokeNetwork.kro.run/{name}/{name}");
+        let held = async || fleet.message(&network, "PruneHeld").await.contains("kind: Approval");
+        fleet.bench.until("what all lose is held", held).await;
+    }
+    fleet.stays_untouched().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_include_when_that_fails_removes_nothing() {
+    let mut fleet = Fleet::new(Options::default()).await;
+    let condition = r#"includeWhen: ["${schema.spec.vpc.create}"]"#;
+    let edited = r#"includeWhen: ["${schema.spec.logTypes[7] == 'api'}"]"#;
+    fleet.bench.repository.replace(CLUSTER, condition, edited);
+    fleet.take("the eighth kind of logs").await;
+    let failed = async || {
+        let objects = fleet.bench.objects().await;
+        ["one", "two"].iter().all(|name| condition_of(&objects, name) != Some("True"))
+    };
+    fleet.bench.until("both clusters tell the failure", failed).await;
+    fleet.stays_untouched().await;
+}
+
+fn condition_of<'a>(objects: &'a std::collections::BTreeMap<String, Value>, name: &str) -> Option<&'a str> {
+    condition(&objects[&instance(name)], "Ready")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_definition_that_does_not_compile_stays_as_it_was() {
+    let mut fleet = Fleet::new(Options::default()).await;
+    fleet.bench.repository.replace(CLUSTER, "${schema.spec.vpc.vpcCidr}", "${schema.spec.vpc.cidr}");
+    fleet.take("a slip").await;
+    fleet.until_told(CLUSTER).await;
+    fleet.stays_untouched().await;
+    until_whole(&fleet.bench, "one").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn documents_that_are_stated_twice_stay_as_they_were() {
+    let mut fleet = Fleet::new(Options::default()).await;
+    let repository = &fleet.bench.repository;
+    let flipped = repository.read(CLUSTER).replace("default=true", "default=false");
+    repository.write("definitions/copy.yaml", &flipped);
+    repository.write("clusters/copy.yaml", &cluster("one", OTHER_ACCOUNT, "  vpc: {create: false}\n"));
+    fleet.take("copies").await;
+    fleet.until_told("is already stated at clusters/copy.yaml").await;
+    fleet.until_told("is already stated at definitions/cluster.yaml").await;
+    fleet.stays_untouched().await;
+    until_whole(&fleet.bench, "one").await;
+}

@@ -8,12 +8,6 @@ use super::*;
 use crate::binary::inventory::owned_in;
 
 impl Fleet {
-    /// The daemon dies, and its store with it.
-    fn lose_store(&mut self) {
-        self.bench.kill_daemon();
-        std::fs::remove_dir_all(self.bench.path("data")).unwrap();
-    }
-
     /// Lets the daemon's role in an account be assumed, or not.
     async fn set_trusted(&self, account: &str, trusted: bool) {
         let who = if trusted { fleetwright::simulator::DEFAULT_ACCOUNT } else { "999999999999" };
@@ -38,8 +32,14 @@ impl Fleet {
 async fn a_lost_store_finds_everything_again() {
     let mut fleet = Fleet::new(Options::default()).await;
     let keys = fleet.keys().await;
-    fleet.lose_store();
+    fleet.bench.kill_daemon();
+    std::fs::remove_dir_all(fleet.bench.path("data")).unwrap();
     fleet.bench.start_daemon();
+    // It is another daemon for AWS, and only looks until a person says that the first one is gone.
+    until_whole(&fleet.bench, "one").await;
+    until_whole(&fleet.bench, "two").await;
+    fleet.bench.wish_take_over();
+    fleet.until_taken_over().await;
     until_whole(&fleet.bench, "one").await;
     until_whole(&fleet.bench, "two").await;
     assert_eq!(fleet.changes().await, []);
@@ -67,6 +67,7 @@ async fn a_store_lost_while_a_deletion_runs_stops_it() {
     );
     fleet.before = fleet.bench.mark().await;
     fleet.bench.start_daemon();
+    fleet.until_taken_over().await;
     until_whole(&fleet.bench, "two").await;
     assert_eq!(fleet.changes().await, []);
     let stays = fleet.owned().await;
@@ -95,6 +96,7 @@ async fn a_store_lost_while_a_manifest_went_removes_nothing() {
     fleet.bench.repository.remove("platform/auditor.yaml");
     fleet.bench.repository.commit("remove them");
     fleet.bench.start_daemon();
+    fleet.until_taken_over().await;
     until_whole(&fleet.bench, "two").await;
     assert_eq!(fleet.changes().await, []);
     assert_eq!(fleet.owned().await, whole);
@@ -126,7 +128,7 @@ async fn a_store_lost_while_an_account_is_unreachable_makes_nothing_there() {
     fleet.bench.repository.remove("platform/auditor.yaml");
     fleet.take("one role less").await;
     tokio::time::sleep(QUIET).await;
-    assert_eq!(fleet.bench.mutating(fleet.before).await, []);
+    assert_eq!(fleet.changes_so_far().await, []);
     assert_eq!(fleet.owned().await, whole);
     fleet.set_trusted(ACCOUNT, true).await;
     fleet.before = fleet.bench.mark().await;
@@ -137,4 +139,27 @@ async fn a_store_lost_while_an_account_is_unreachable_makes_nothing_there() {
     assert_eq!(role, None, "it was stated, and then it was removed: {owned:#?}");
     assert_eq!(owned.len(), whole.len() - 1);
     assert!(fleet.changes().await.iter().all(|call| call.parameters["RoleName"] == "auditor"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_store_lost_while_selectors_and_definitions_went_makes_nothing_anywhere() {
+    let mut fleet = Fleet::new(Options::default()).await;
+    let whole = fleet.owned().await;
+    fleet.lose_store();
+    let first = fleet.first.clone();
+    fleet.bench.repository.remove_all("accounts");
+    fleet.bench.repository.remove("definitions/network.yaml");
+    let commit = fleet.bench.repository.commit("remove what clusters need");
+    fleet.bench.start_daemon();
+    fleet.bench.until_in_force(&commit).await;
+    let blocked =
+        async || fleet.message(ROLE, "ACK.Recoverable").await.contains("no IAMRoleSelector matches");
+    fleet.bench.until("the role has no account", blocked).await;
+    assert_eq!(fleet.changes().await, []);
+    fleet.bench.repository.revert_to(&first);
+    fleet.take("put it back").await;
+    until_whole(&fleet.bench, "one").await;
+    until_whole(&fleet.bench, "two").await;
+    assert_eq!(fleet.changes().await, []);
+    assert_eq!(fleet.owned().await, whole);
 }

@@ -55,9 +55,11 @@ async fn made() -> PathBuf {
 }
 
 impl Fleet {
-    /// The fleet, with its daemon, which has looked at everything.
+    /// The fleet, with its daemon, which has looked at everything and may change it.
     pub(super) async fn new(options: Options) -> Self {
         let mut fleet = Self::without_daemon(options).await;
+        // A copy is another store than the one that made the fleet.
+        fleet.bench.wish_take_over();
         fleet.bench.start_daemon();
         let first = fleet.first.clone();
         fleet.bench.until_in_force(&first).await;
@@ -65,6 +67,7 @@ impl Fleet {
             .bench
             .until("it has looked at AWS", async || !fleet.bench.calls(fleet.before).await.is_empty())
             .await;
+        fleet.until_taken_over().await;
         fleet.before = fleet.bench.until_quiet(QUIET).await;
         fleet
     }
@@ -104,7 +107,30 @@ impl Fleet {
     /// The calls that changed AWS, or tried to, since the case began, once AWS is left in peace.
     pub(super) async fn changes(&self) -> Vec<CallRecord> {
         self.bench.until_quiet(QUIET).await;
-        self.bench.mutating(self.before).await
+        self.changes_so_far().await
+    }
+
+    /// The calls that changed AWS, or tried to, since the case began. What a take-over writes into the mark of
+    /// an account is none.
+    pub(super) async fn changes_so_far(&self) -> Vec<CallRecord> {
+        let calls = self.bench.mutating(self.before).await;
+        let marks = |call: &CallRecord| {
+            let arn = call.parameters["PolicyArn"].as_str().unwrap_or_default();
+            call.operation == "TagPolicy" && arn.contains(":policy/fleetwright/")
+        };
+        calls.into_iter().filter(|call| !marks(call)).collect()
+    }
+
+    /// The daemon dies, and its store with it; the next one takes over what the lost one had.
+    pub(super) fn lose_store(&mut self) {
+        self.bench.kill_daemon();
+        std::fs::remove_dir_all(self.bench.path("data")).unwrap();
+        self.bench.wish_take_over();
+    }
+
+    /// Waits until the daemon may change AWS.
+    pub(super) async fn until_taken_over(&self) {
+        self.bench.until("it has taken over", async || self.bench.has_taken_over()).await;
     }
 
     /// Nothing changes, neither now nor after a crash.

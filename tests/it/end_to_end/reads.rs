@@ -19,7 +19,8 @@ fn reads(action: FaultAction) -> Vec<FaultRule> {
 
 /// Lets all reads fail, with the store as it was and then with none at all, and expects that nothing is changed.
 async fn while_reads_fail(action: FaultAction, told: &str) {
-    let mut fleet = Fleet::without_daemon(Options::default()).await;
+    let mut fleet = Fleet::new(Options::default()).await;
+    fleet.bench.kill_daemon();
     let mut rules = Vec::new();
     for rule in reads(action) {
         rules.push(fleet.bench.add_fault(&rule).await);
@@ -33,9 +34,8 @@ async fn while_reads_fail(action: FaultAction, told: &str) {
     fleet.bench.repository.remove("platform/auditor.yaml");
     fleet.take("one role less").await;
     fleet.looks_at_aws("again and again").await;
-    assert_eq!(fleet.bench.mutating(fleet.before).await, [], "what cannot be seen is not deleted");
-    fleet.bench.kill_daemon();
-    std::fs::remove_dir_all(fleet.bench.path("data")).unwrap();
+    assert_eq!(fleet.changes_so_far().await, [], "what cannot be seen is not deleted");
+    fleet.lose_store();
     fleet.bench.start_daemon();
     let trouble = async || fleet.message("VPC.ec2.services.k8s.aws/one/one", "ACK.Recoverable").await;
     fleet
@@ -43,10 +43,11 @@ async fn while_reads_fail(action: FaultAction, told: &str) {
         .until(&format!("the failure is told again: {told}"), async || trouble().await.contains(told))
         .await;
     fleet.looks_at_aws("again and again").await;
-    assert_eq!(fleet.bench.mutating(fleet.before).await, [], "what cannot be seen is not made");
+    assert_eq!(fleet.changes_so_far().await, [], "what cannot be seen is not made");
     for rule in rules {
         fleet.bench.remove_fault(rule).await;
     }
+    fleet.until_taken_over().await;
     until_whole(&fleet.bench, "one").await;
     until_whole(&fleet.bench, "two").await;
     assert_eq!(fleet.changes().await, [], "all is as it was");
@@ -90,8 +91,10 @@ async fn reads_that_are_throttled_change_nothing() {
 async fn a_clock_that_jumps_back_and_forth_changes_nothing() {
     // Each start sets the daemon's clock to the machine's, which the life before has left hours behind; AWS's
     // clock goes on.
-    let options = Options { resync: "10m", speed: 2000.0, ..Options::default() };
-    let mut fleet = Fleet::without_daemon(options).await;
+    let mut fleet = Fleet::new(Options::default()).await;
+    fleet.bench.kill_daemon();
+    fleet.bench.options = Options { resync: "10m", speed: 2000.0, ..Options::default() };
+    fleet.bench.tell_aws("clock", &serde_json::json!({"speed": 2000.0})).await;
     fleet.bench.start_daemon();
     fleet.looks_at_aws("at first").await;
     // Stopped for two seconds, it finds itself an hour later, with sessions that have ended.
@@ -107,7 +110,7 @@ async fn a_clock_that_jumps_back_and_forth_changes_nothing() {
     fleet.bench.kill_daemon();
     fleet.bench.start_daemon();
     fleet.looks_at_aws("after all that").await;
-    assert_eq!(fleet.bench.mutating(fleet.before).await, []);
+    assert_eq!(fleet.changes_so_far().await, []);
     until_whole(&fleet.bench, "one").await;
     until_whole(&fleet.bench, "two").await;
 }

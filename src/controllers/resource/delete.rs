@@ -6,6 +6,7 @@ use super::*;
 impl ResourceController {
     pub(super) async fn delete(&self, mut subject: Subject, mut report: Report) -> Result<Next, StoreError> {
         let key = subject.desired.key.clone();
+        let looked_at = self.clock.now();
         let observed = match subject.manager.observe(&subject.session, &subject.desired).await {
             Ok(observed) => observed,
             // What it belonged to is gone, and it with it.
@@ -13,7 +14,7 @@ impl ResourceController {
             Err(error) => return self.failed(&subject.object, report, &error).await,
         };
         let Some(observed) = observed else {
-            if let Some(wait) = self.settling(&subject) {
+            if let Some(wait) = self.settling(&subject, looked_at) {
                 let message = "waits until AWS shows whether the last create happened".to_owned();
                 report.conclude(&Verdict::Progressing { reason: "Settling", message });
                 return self.write(&subject.object, report, wait).await;

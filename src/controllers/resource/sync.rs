@@ -11,13 +11,14 @@ impl ResourceController {
         report.own("held", Value::Null);
         report.own("vanished", Value::Null);
         for round in 0..ROUNDS {
+            let looked_at = self.clock.now();
             let observed = match subject.manager.observe(&subject.session, &subject.desired).await {
                 Ok(observed) => observed,
                 Err(error) => return self.failed(&subject.object, report, &error).await,
             };
             let observed = match observed {
                 None => {
-                    if let Some(stop) = self.absent(&mut subject, &mut report).await? {
+                    if let Some(stop) = self.absent(&mut subject, &mut report, looked_at).await? {
                         return self.write(&subject.object, report, stop).await;
                     }
                     if let Some(stop) = self.required(&subject, &mut report) {
@@ -70,8 +71,9 @@ impl ResourceController {
         &self,
         subject: &mut Subject,
         report: &mut Report,
+        looked_at: Timestamp,
     ) -> Result<Option<Next>, StoreError> {
-        if let Some(wait) = self.settling(subject) {
+        if let Some(wait) = self.settling(subject, looked_at) {
             let message = "waits until AWS shows whether the last create happened".to_owned();
             report.conclude(&Verdict::Progressing { reason: "Settling", message });
             return Ok(Some(wait));
@@ -169,14 +171,14 @@ impl ResourceController {
     }
 
     /// How long to wait until the outcome of the last create is known; nothing when it is.
-    pub(super) fn settling(&self, subject: &Subject) -> Option<Next> {
+    pub(super) fn settling(&self, subject: &Subject, looked_at: Timestamp) -> Option<Next> {
         let intent = subject.intent.as_ref()?;
         let created = subject
             .object
             .status()
             .pointer("/fleetwright/created")
             .is_some_and(|created| *created == json!(true));
-        if !self.may_be_invisible(intent) {
+        if !self.may_be_invisible(intent, looked_at) {
             return None;
         }
         // With a token the same call may simply be made again. Where AWS has refused, nothing is pending.

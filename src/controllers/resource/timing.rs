@@ -69,9 +69,10 @@ impl ResourceController {
         age(self.clock.now(), self.began, intent.recorded_at) < SETTLE_WINDOW
     }
 
-    /// Whether a create may still be invisible.
-    pub(super) fn may_be_invisible(&self, intent: &Intent) -> bool {
-        age_at_least(self.clock.now(), self.began, intent.recorded_at) < SETTLE_WINDOW
+    /// Whether a create may have been invisible to a look that began at this moment: its answer may have
+    /// taken long.
+    pub(super) fn may_be_invisible(&self, intent: &Intent, looked_at: Timestamp) -> bool {
+        age_at_least(looked_at, self.began, intent.recorded_at) < SETTLE_WINDOW
     }
 
     pub(super) fn progressing_since(&self, object: &Object, report: &mut Report, field: &str) -> Timestamp {

@@ -6,6 +6,7 @@
 mod ack_fields;
 mod architecture;
 mod binary;
+mod boundaries;
 mod cli;
 mod clock;
 mod configured;

@@ -2,9 +2,9 @@
 //! script of chaos. `tests/seeds` runs more of them, or one again; see `docs/safety.md`.
 
 mod chaos;
-mod fleet;
-mod inventory;
-mod judge;
+pub mod fleet;
+pub mod inventory;
+pub mod judge;
 pub mod line;
 pub mod machine;
 

@@ -287,24 +287,38 @@ impl Run {
         self.note("the store is lost");
         self.machine.crash().await;
         self.machine.lose_disk();
-        self.judge.forget();
-        {
-            let books = self.judge.books();
-            let unknown =
-                books.objects.values().filter(|object| !books.law.stated.contains_key(&object.identity));
-            self.orphans.extend(unknown.map(|object| object.identity.clone()));
-        }
         if let Some(before) = self.rewritten.take() {
             // Nobody knows any more that history was rewritten.
             let after = self.fleet.clone();
             self.judge.commit(&before, &after);
-            self.judge.forget();
-            let books = self.judge.books();
-            let unknown =
-                books.objects.values().filter(|object| !books.law.stated.contains_key(&object.identity));
-            self.orphans.extend(unknown.map(|object| object.identity.clone()));
         }
+        self.judge.forget();
+        self.find_orphans();
+        if self.one_in(3) {
+            self.machine.start();
+            let span = self.span(0.5, 900.0);
+            self.pass(span).await;
+            self.note("nothing was changed by the new store");
+        }
+        self.take_over().await;
+    }
+
+    /// A person lets the present store change AWS.
+    async fn take_over(&mut self) {
+        self.machine.crash().await;
+        self.machine.wish_to_take_over();
+        self.judge.take_over();
         self.machine.start();
+        self.note("the new store is to take over");
+        for _ in 0..30 {
+            self.pass(Duration::from_secs(2)).await;
+            if !self.machine.is_to_take_over() {
+                self.note("taken over");
+                // The next life listens to nobody.
+                self.machine.wish_nothing();
+                return;
+            }
+        }
     }
 
     fn fault(&mut self) {
@@ -445,8 +459,21 @@ impl Run {
     fn commit(&mut self, message: &str, next: Fleet) {
         if self.rewritten.is_none() {
             self.judge.commit(&self.fleet, &next);
+            self.find_orphans();
         }
         self.push(message, next);
+    }
+
+    /// What Git does not state any more and the store never knew, because an earlier one was lost.
+    fn find_orphans(&mut self) {
+        let stored = self.machine.stored();
+        let books = self.judge.books();
+        let unknown = books
+            .objects
+            .values()
+            .map(|object| &object.identity)
+            .filter(|identity| !books.law.stated.contains_key(*identity) && !stored.contains(*identity));
+        self.orphans.extend(unknown.cloned());
     }
 
     fn push(&mut self, message: &str, next: Fleet) {
@@ -578,6 +605,9 @@ impl Run {
         self.note("the faults stop");
         self.machine.simulator.clear_faults(None);
         self.machine.source.fail(None);
+        if self.machine.is_to_take_over() {
+            self.take_over().await;
+        }
         self.machine.crash().await;
         self.machine.start();
         let mut last = Fleet { moved: false, ..self.fleet.clone() };

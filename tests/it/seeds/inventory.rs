@@ -29,12 +29,13 @@ fn walk(account: &str, path: &str, value: &Value, found: &mut BTreeMap<String, O
     let Value::Object(members) = value else { return };
     if let Some(tags) = tags(value) {
         let tag = |name: &str| tags.get(name).and_then(Value::as_str).map(str::to_owned);
-        if let Some(fleet) = tag(names::TAG_FLEET) {
+        // What names no object is the fleet's own marker.
+        if let (Some(fleet), Some(identity)) = (tag(names::TAG_FLEET), tag(names::TAG_OBJECT)) {
             let born =
                 ["/meta/created", "/created", "/members/createdAt"].iter().find_map(|at| value.pointer(at));
             let owned = Owned {
                 fleet,
-                identity: tag(names::TAG_OBJECT).unwrap_or_default(),
+                identity,
                 incarnation: tag(names::TAG_INCARNATION).unwrap_or_default(),
                 account: account.to_owned(),
                 alive: is_alive(value),

@@ -42,6 +42,8 @@ pub struct Law {
     deletable: BTreeSet<String>,
     /// Accounts that a selector names.
     accounts: BTreeSet<String>,
+    /// Accounts that are marked as another store's.
+    marked: BTreeSet<String>,
 }
 
 /// A removal.
@@ -122,6 +124,15 @@ impl Judge {
         law.mark(objects);
     }
 
+    /// An object was removed from Git, and a person has approved it.
+    pub fn allow(&self, identity: &str) {
+        let mut books = self.books();
+        let Books { law, objects, .. } = &mut *books;
+        let root = law.stated.remove(identity).unwrap_or_default();
+        law.gone.insert(identity.to_owned(), Gone { root, allowed: true });
+        law.mark(objects);
+    }
+
     /// The store is gone, and with it every removal that was under way.
     pub fn forget(&self) {
         let mut books = self.books();
@@ -129,6 +140,17 @@ impl Judge {
         for gone in books.law.gone.values_mut() {
             gone.allowed = false;
         }
+        let snapshot = self.simulator.snapshot().unwrap();
+        let is_marked = |account: &String| {
+            let marker = format!("arn:aws:iam::{account}:policy/fleetwright/{FLEET}");
+            snapshot["accounts"][account]["iam"]["policies"].get(marker).is_some()
+        };
+        books.law.marked = books.law.accounts.iter().filter(|account| is_marked(account)).cloned().collect();
+    }
+
+    /// A person has said that the present store may change AWS.
+    pub fn take_over(&self) {
+        self.books().law.marked.clear();
     }
 
     /// Judges what has happened since the last look. `ours` says whether it was the daemon's doing.
@@ -157,6 +179,9 @@ impl Judge {
             for call in &effective {
                 if !law.accounts.contains(call.account.as_str()) {
                     broken.push(format!("call {by} in account {}, which no selector names", call.account));
+                }
+                if law.marked.contains(call.account.as_str()) {
+                    broken.push(format!("call {by} in account {}, which is another store's", call.account));
                 }
             }
             for (id, object) in before.iter().filter(|(_, object)| object.alive) {

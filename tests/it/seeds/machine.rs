@@ -1,5 +1,6 @@
 //! The machine that the daemon runs on: it can crash, lose its disk and have its clock set.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -7,6 +8,7 @@ use fleetwright::api::{Object, ObjectKey};
 use fleetwright::aws::{BaseCredentials, SessionSettings, Sessions};
 use fleetwright::clock::Clock;
 use fleetwright::config::Observe;
+use fleetwright::controllers::gate::{Control, Wish};
 use fleetwright::controllers::resource::{Mode, Settings};
 use fleetwright::daemon::{Daemon, Handle, Parts};
 use fleetwright::fleet::Limits;
@@ -17,7 +19,9 @@ use fleetwright::simulator::{AdministratorRole, DEFAULT_ACCOUNT, Quotas, Simulat
 use fleetwright::store::embedded::{Options, faults::FaultyDisk};
 use fleetwright::store::{Embedded, ObjectStore as _, Selector};
 use fleetwright::sync::SyncSettings;
+use futures::FutureExt as _;
 use jiff::{SignedDuration, Timestamp};
+use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
 use super::line::{Line, Watcher};
@@ -60,6 +64,8 @@ pub struct Machine {
     /// How far the next life's clock is off.
     skew: SignedDuration,
     watcher: Watcher,
+    /// What people ask of the daemon beside Git, from its next start on.
+    control: Option<(Control, TempDir)>,
     life: Option<Life>,
 }
 
@@ -82,6 +88,7 @@ impl Machine {
             lives: 0,
             skew: SignedDuration::ZERO,
             watcher,
+            control: None,
             life: None,
         }
     }
@@ -102,7 +109,7 @@ impl Machine {
         let seed = self.seed.wrapping_mul(1_000).wrapping_add(self.lives);
         let clock = Clock::starting_at(self.now().checked_add(self.skew).unwrap(), 1.0);
         let line = Line::new(self.disk.clone(), seed, self.watcher.clone());
-        let options = Options::seeded(clock.clone(), seed);
+        let options = Options::seeded(clock.clone(), seed).of_fleet(&FLEET.parse().unwrap());
         let store = Arc::new(Embedded::with_backend(self.disk.clone(), options).unwrap());
         let sessions = Sessions::new(
             SessionSettings {
@@ -143,7 +150,7 @@ impl Machine {
             },
             hub: None,
             export: None,
-            control: None,
+            control: self.control.as_ref().map(|(control, _)| control.clone()),
             known: Arc::default(),
         };
         let daemon = Daemon::start(parts, CancellationToken::new());
@@ -164,6 +171,27 @@ impl Machine {
         assert!(self.life.is_none(), "a running daemon holds its disk");
         self.disks += 1;
         self.disk = FaultyDisk::new(self.seed.wrapping_add(self.disks));
+    }
+
+    /// A person says that the daemon of the lost disk runs no more. The next life hears of it.
+    pub fn wish_to_take_over(&mut self) {
+        let directory = tempfile::tempdir().unwrap();
+        let control = Control::new(directory.path());
+        let (by, at) = ("somebody".to_owned(), self.now());
+        control
+            .take_over(Wish { all: true, accounts: BTreeSet::new(), by, at, done: BTreeSet::new() })
+            .unwrap();
+        self.control = Some((control, directory));
+    }
+
+    /// Whether the daemon has yet to take over.
+    pub fn is_to_take_over(&self) -> bool {
+        self.control.as_ref().is_some_and(|(control, _)| control.wish().unwrap().is_some())
+    }
+
+    /// Nobody asks for anything any more: a daemon that looks for wishes is slow to simulate.
+    pub fn wish_nothing(&mut self) {
+        self.control = None;
     }
 
     /// Sets the clock; the next life goes by it.
@@ -205,6 +233,14 @@ impl Machine {
     pub async fn objects(&self) -> Vec<Arc<Object>> {
         let store = &self.life.as_ref().expect("the daemon runs").store;
         store.list(&Selector::all()).await.unwrap().objects
+    }
+
+    /// The keys of everything that the store holds; nothing while the machine is off.
+    pub fn stored(&self) -> BTreeSet<String> {
+        let Some(life) = &self.life else { return BTreeSet::new() };
+        // The store in memory never waits.
+        let listing = life.store.list(&Selector::all()).now_or_never().unwrap().unwrap();
+        listing.objects.iter().map(|object| object.key().to_string()).collect()
     }
 
     /// One object of the store.

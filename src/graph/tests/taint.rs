@@ -292,7 +292,7 @@ fn leaf() -> impl Strategy<Value = Sources> {
 
 fn sources() -> impl Strategy<Value = Sources> {
     leaf().prop_recursive(4, 24, 3, |inner| {
-        (inner.clone(), inner.clone(), inner, 0..9_usize).prop_map(|(a, b, c, form)| {
+        (inner.clone(), inner.clone(), inner, 0..11_usize).prop_map(|(a, b, c, form)| {
             let text = [
                 format!("({} + {})", a.text, b.text),
                 format!("({} ? {} : {})", c.flag, a.text, b.text),
@@ -302,6 +302,8 @@ fn sources() -> impl Strategy<Value = Sources> {
                 format!("{}.upperAscii()", a.text),
                 format!("{}.join('-')", a.list),
                 format!("secret.data[{}]", a.text),
+                format!("open.data[{}]", a.text),
+                format!("secrets[{}].metadata.name", a.number),
                 format!("{{'k': {}}}.k", a.text),
             ];
             let number = [

@@ -383,7 +383,7 @@ async fn every_command(bench: &Bench, outputs: &mut Outputs) {
             "get" => {
                 let kinds: BTreeSet<&str> =
                     objects.keys().map(|key| key.split('/').next().unwrap()).collect();
-                for kind in kinds.into_iter().chain(["clusters", "sync"]) {
+                for kind in kinds.into_iter().chain(["clusters", "sync", "orphans"]) {
                     for more in [&[][..], &["--output=wide"], &["--output=json"], &["--output=yaml"]] {
                         outputs.run(&home, &[&["get", kind, "--server", &server], more].concat());
                     }

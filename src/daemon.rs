@@ -252,6 +252,7 @@ impl Daemon {
                 graphs.clone(),
                 losses,
                 thresholds,
+                gate.clone(),
                 clock.clone(),
                 settings.clone(),
             ));

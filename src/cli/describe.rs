@@ -158,6 +158,11 @@ fn cluster_text(detail: &Value) -> String {
             text(leftover, "/key/name")
         ));
     }
+    let plan = detail.get("plan").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    if !plan.is_empty() {
+        shown.push_str("\nWould be done:\n");
+        shown.extend(plan.iter().map(|step| format!("  {}\n", text(step, ""))));
+    }
     let held = at("/held");
     if !held.is_empty() {
         shown.push_str(&format!("\n{}\n", held.trim_end()));

@@ -1,6 +1,7 @@
 //! Reconciles instances: graph and live children in, desired children and status out.
 
 mod loss;
+mod plan;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -26,6 +27,7 @@ use crate::store::mirror::{Mirror, owner_of};
 use crate::store::{ObjectStore, Selector, StoreError, Write};
 
 use self::loss::{Losing, Memory};
+use super::gate::{self, Gate};
 use super::graphs::Graphs;
 use super::losses::Losses;
 use super::queue::Next;
@@ -44,6 +46,7 @@ pub struct InstanceController {
     graphs: Arc<Graphs>,
     losses: Arc<Losses>,
     thresholds: Thresholds,
+    gate: Arc<Gate>,
     clock: Clock,
     settings: Settings,
 }
@@ -79,10 +82,11 @@ impl InstanceController {
         graphs: Arc<Graphs>,
         losses: Arc<Losses>,
         thresholds: Thresholds,
+        gate: Arc<Gate>,
         clock: Clock,
         settings: Settings,
     ) -> Self {
-        Self { store, mirror, graphs, losses, thresholds, clock, settings }
+        Self { store, mirror, graphs, losses, thresholds, gate, clock, settings }
     }
 
     /// Brings one instance a step nearer to what is wanted.
@@ -292,6 +296,9 @@ impl InstanceController {
         }
         let mut own = memory.to_value(nodes(graph, evaluation));
         let sensitive = sensitive(evaluation, instance);
+        if let Some(plan) = self.shown_plan(instance) {
+            own["plan"] = json!(plan);
+        }
         if !sensitive.is_empty() {
             own["sensitive"] = sensitive.to_list();
         }
@@ -299,6 +306,16 @@ impl InstanceController {
         self.mirror.known().redactor().messages(&mut status, &Words::of(instance));
         self.store.update_status(&instance.key(), None, Value::Object(status)).await?;
         Ok(())
+    }
+
+    /// What would be done for the instance, when something keeps it from being done.
+    fn shown_plan(&self, instance: &Object) -> Option<Vec<String>> {
+        let key = instance.key();
+        let annotations = &instance.metadata.annotations;
+        let held = self.gate.judge(&gate::Subject { key: &key, annotations, account: None }).is_err()
+            || self.mirror.children(&key).iter().any(|child| !plan::shown(child).is_empty());
+        let plan = held.then(|| plan::plan(instance, &self.graphs.all(), &self.mirror));
+        plan.filter(|plan| !plan.is_empty())
     }
 
     /// Whether anything below is in need of a person (decisions 15).

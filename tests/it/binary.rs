@@ -2,6 +2,7 @@
 //! between them and the test, and nothing else. What a test knows it has read from the page's API, from AWS,
 //! or from files.
 
+mod beside;
 pub mod browser;
 pub mod inventory;
 pub mod repository;
@@ -22,6 +23,8 @@ use self::repository::FleetRepository;
 
 /// What is tried.
 const BINARY: &str = env!("CARGO_BIN_EXE_fleetwright");
+pub use self::beside::{Beside, tell};
+
 /// Region of all that the tests make.
 pub const REGION: &str = "us-west-2";
 /// The account whose Argo CD is the hub's.
@@ -272,6 +275,11 @@ impl Bench {
     /// Kills the daemon, as a crash would.
     pub fn kill_daemon(&mut self) {
         self.daemon.take().unwrap().kill();
+    }
+
+    /// Whether a daemon has been started and not killed.
+    pub fn is_started(&self) -> bool {
+        self.daemon.is_some()
     }
 
     /// Whether the daemon still runs.

@@ -7,6 +7,8 @@ mod crash;
 mod definitions;
 mod kill;
 mod lost_store;
+mod observe;
+mod one_daemon;
 mod page;
 mod prepared;
 mod provision;

@@ -29,6 +29,7 @@ pub(super) fn frame(snapshot: &Snapshot, namespace: &str, kind: &str, name: &str
             div #headline.headline aria-live="polite" { (parts.part("headline", headline(&detail))) }
             div #facts.facts { (parts.part("facts", facts(&detail))) }
         }
+        section #plan { (parts.part("plan", plan(&detail.plan))) }
         section #held { (parts.part("held", held(&detail))) }
         @if !shown.is_empty() {
             section aria-labelledby="graph-title" {
@@ -53,6 +54,16 @@ pub(super) fn frame(snapshot: &Snapshot, namespace: &str, kind: &str, name: &str
         }
     };
     Some(Frame { title: format!("{}: {}", row.key.name, row.phase.word()), main, parts: parts.0 })
+}
+
+/// What would be done and is not.
+fn plan(steps: &[String]) -> Markup {
+    html! {
+        @if !steps.is_empty() {
+            h2 { "What would be done" }
+            ol { @for step in steps { li { (step) } } }
+        }
+    }
 }
 
 /// `path`: the nodes above, each with a slash behind it.

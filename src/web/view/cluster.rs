@@ -82,6 +82,9 @@ pub struct ClusterDetail {
     pub owner: Option<ObjectKey>,
     /// Its graph, in the order of apply.
     pub nodes: Vec<Node>,
+    /// What would be done for it, when something keeps it from being done.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub plan: Vec<String>,
     /// Objects that belong to it and that its graph no longer names.
     pub leftovers: Vec<Leftover>,
 }
@@ -261,10 +264,16 @@ impl ClusterDetail {
         Self {
             row: ClusterRow::of(objects, instance, sync),
             owner: crate::store::mirror::owner_of(instance),
+            plan: plan(instance),
             leftovers,
             nodes,
         }
     }
+}
+
+fn plan(instance: &Object) -> Vec<String> {
+    let plan = instance.status().pointer("/fleetwright/plan").and_then(Value::as_array);
+    plan.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
 fn reported_kind(instance: &Object, kind: &GroupKind) -> bool {

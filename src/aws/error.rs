@@ -121,6 +121,24 @@ impl AwsError {
         }
     }
 
+    /// Credentials that belong to another account than the one that is meant.
+    pub(super) fn other_account(account: &AccountId, meant: &AccountId) -> Self {
+        Self {
+            class: ErrorClass::Blocked,
+            operation: "GetCallerIdentity",
+            code: "AccountMismatch".into(),
+            message: format!(
+                "the credentials belong to account {account}, but account {meant} is meant; nothing was read or changed"
+            ),
+            request_id: None,
+        }
+    }
+
+    /// Whether AWS has refused the credentials: whatever was asked for has not happened.
+    pub fn credentials_ended(&self) -> bool {
+        super::watch::credentials_ended(&self.code)
+    }
+
     /// The same error with a class that the caller knows better, e.g. per kind.
     pub fn reclassified(mut self, class: ErrorClass) -> Self {
         self.class = class;

@@ -69,6 +69,14 @@ impl Session {
         &self.account
     }
 
+    /// The session, when its credentials belong to the account that is meant.
+    ///
+    /// # Errors
+    /// When they belong to another: the daemon's own credentials may have been exchanged.
+    pub fn of_account(self, meant: &AccountId) -> Result<Self, AwsError> {
+        if self.account == *meant { Ok(self) } else { Err(AwsError::other_account(&self.account, meant)) }
+    }
+
     /// The Region of the regional services.
     pub fn region(&self) -> &Region {
         &self.region

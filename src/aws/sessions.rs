@@ -17,11 +17,11 @@ use aws_config::{BehaviorVersion, SdkConfig};
 use aws_credential_types::Credentials;
 use aws_credential_types::provider::SharedCredentialsProvider;
 use aws_smithy_runtime_api::client::http::SharedHttpClient;
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use tokio::sync::OnceCell;
 
-use super::watch::{CredentialsWatch, credentials_ended};
-use super::{AwsError, ErrorClass, Session};
+use super::watch::CredentialsWatch;
+use super::{AwsError, Session};
 use crate::api::{AccountId, Arn, CommitId, Region};
 use crate::clock::Clock;
 
@@ -30,6 +30,9 @@ const LIFETIME: Duration = Duration::from_secs(3600);
 /// How long before its end a session is replaced: more than any reconciliation takes. Short sessions are
 /// replaced when a third of them is left.
 const RENEWAL: Duration = Duration::from_secs(600);
+/// How old a session must be to be replaced because a policy denies what it asks for: revoking sessions denies
+/// those made before, but a policy that denies every session must not cost one per call.
+const REVOCATION: SignedDuration = SignedDuration::from_secs(60);
 /// How many sessions for changes are kept. A commit touches one role per account, and commits end.
 const CHANGE_SESSIONS: usize = 256;
 
@@ -139,6 +142,7 @@ struct Slot {
 struct Identity {
     credentials: SharedCredentialsProvider,
     account: AccountId,
+    since: Timestamp,
     renew_at: Option<Timestamp>,
     watch: CredentialsWatch,
     sessions: BTreeMap<Region, Session>,
@@ -189,7 +193,7 @@ impl Sessions {
         Work: Future<Output = Result<T, AwsError>>,
     {
         match work(self.session(role, region, purpose).await?).await {
-            Err(error) if credentials_ended(&error.code) => {
+            Err(error) if error.credentials_ended() => {
                 tracing::info!(code = %error.code, ?role, "credentials have ended, taking new ones");
                 self.forget(role, purpose);
                 work(self.session(role, region, purpose).await?).await
@@ -216,7 +220,9 @@ impl Sessions {
         // Held over the calls to STS: a hundred reconciliations that start together assume a role once.
         let mut identity = slot.identity.lock().await;
         let over = |identity: &mut Identity| {
-            identity.watch.ended() || identity.renew_at.is_some_and(|due| self.clock.now() >= due)
+            identity.watch.ended()
+                || (identity.watch.denied() && self.clock.now().duration_since(identity.since) >= REVOCATION)
+                || identity.renew_at.is_some_and(|due| self.clock.now() >= due)
         };
         identity.take_if(over);
         let identity = match &mut *identity {
@@ -282,20 +288,13 @@ impl Sessions {
                 (SharedCredentialsProvider::new(credentials), arn.account(), Some(renew_at))
             }
         };
+        let since = self.clock.now();
         let account = self.caller(region, credentials.clone()).await?;
         if let Some(expected) = expected.filter(|expected| *expected != account) {
-            return Err(AwsError {
-                class: ErrorClass::Blocked,
-                operation: "GetCallerIdentity",
-                code: "AccountMismatch".into(),
-                message: format!(
-                    "the credentials belong to account {account}, but account {expected} is meant; nothing was read or changed"
-                ),
-                request_id: None,
-            });
+            return Err(AwsError::other_account(&account, &expected));
         }
         let (watch, sessions) = (CredentialsWatch::default(), BTreeMap::new());
-        Ok(Identity { credentials, account, renew_at, watch, sessions })
+        Ok(Identity { credentials, account, since, renew_at, watch, sessions })
     }
 
     async fn assume(

@@ -14,7 +14,8 @@ use aws_smithy_runtime_api::client::runtime_components::RuntimeComponents;
 use aws_smithy_types::config_bag::ConfigBag;
 
 /// The codes with which AWS refuses credentials whose time is over or that were revoked.
-const CODES: [&str; 6] = [
+const CODES: [&str; 7] = [
+    "AuthFailure",
     "ExpiredToken",
     "ExpiredTokenException",
     "RequestExpired",
@@ -30,12 +31,21 @@ pub(super) fn credentials_ended(code: &str) -> bool {
 
 /// Shared by all clients with the same credentials.
 #[derive(Debug, Clone, Default)]
-pub(super) struct CredentialsWatch(Arc<AtomicBool>);
+pub(super) struct CredentialsWatch {
+    ended: Arc<AtomicBool>,
+    denied: Arc<AtomicBool>,
+}
 
 impl CredentialsWatch {
     /// Whether AWS has refused the credentials.
     pub(super) fn ended(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
+        self.ended.load(Ordering::Relaxed)
+    }
+
+    /// Whether a policy denies something to them, as the one does that revokes sessions (IAM User Guide,
+    /// "Revoke IAM role temporary security credentials").
+    pub(super) fn denied(&self) -> bool {
+        self.denied.load(Ordering::Relaxed)
     }
 }
 
@@ -60,7 +70,10 @@ impl Intercept for CredentialsWatch {
                 header.split(':').next() == Some(code) || body.contains(&format!("<Code>{code}</Code>"))
             };
             if CODES.iter().any(|code| named(code)) {
-                self.0.store(true, Ordering::Relaxed);
+                self.ended.store(true, Ordering::Relaxed);
+            }
+            if body.contains("explicit deny in an identity-based policy") {
+                self.denied.store(true, Ordering::Relaxed);
             }
         }
         Ok(())

@@ -38,6 +38,14 @@ pub enum Unplaced {
         /// Names of the selectors.
         selectors: Vec<String>,
     },
+    /// A selector that cannot be understood may be the one that matches.
+    #[error("IAMRoleSelector {selector} cannot be understood, and may be the one that is meant: {problem}")]
+    BrokenSelector {
+        /// Its name.
+        selector: String,
+        /// What is wrong with it.
+        problem: String,
+    },
     /// No Region is stated anywhere.
     #[error("no Region: set the annotation `{}` or `aws.defaultRegion`", names::ANNOTATION_REGION)]
     NoRegion,
@@ -69,6 +77,7 @@ impl Unplaced {
         match self {
             Self::NoRoleSelected { .. } => "NoRoleSelected",
             Self::Ambiguous { .. } => "AmbiguousRole",
+            Self::BrokenSelector { .. } => "BrokenSelector",
             Self::NoRegion => "NoRegion",
             Self::InvalidRegion { .. } => "InvalidRegion",
             Self::Moved { .. } => "Moved",
@@ -200,15 +209,15 @@ impl Accounts {
         let no_labels = BTreeMap::new();
         let labels = namespace.as_ref().map_or(&no_labels, |namespace| &namespace.metadata.labels);
         let kind = GroupKind::new(names::ACK_GROUP, iam_role_selector::KIND);
-        let mut matching: Vec<(String, IamRoleSelectorSpec)> = self
-            .mirror
-            .of_kind(&kind)
-            .iter()
-            .filter_map(|selector| {
-                Some((selector.metadata.name.clone(), IamRoleSelectorSpec::of(selector).ok()?))
-            })
-            .filter(|(_, spec)| spec.selects(object, labels))
-            .collect();
+        let mut matching: Vec<(String, IamRoleSelectorSpec)> = Vec::new();
+        for selector in self.mirror.of_kind(&kind) {
+            let name = selector.metadata.name.clone();
+            match IamRoleSelectorSpec::of(&selector) {
+                Ok(spec) if spec.selects(object, labels) => matching.push((name, spec)),
+                Ok(_) => {}
+                Err(problem) => return Err(Unplaced::BrokenSelector { selector: name, problem }),
+            }
+        }
         match (matching.pop(), matching.is_empty()) {
             (Some((name, spec)), true) => {
                 let account = spec.arn.account().ok_or_else(|| no_role(object))?;
@@ -324,6 +333,17 @@ mod tests {
             two.place(&vpc(Value::Null, false)).unwrap_err().to_string(),
             "2 IAMRoleSelectors match: a, b: keep one"
         );
+    }
+
+    #[test]
+    fn a_selector_that_cannot_be_understood_blocks_instead_of_being_passed_over() {
+        let all = accounts(&["111111111111"], &[("a", "222222222222", "n")]);
+        let broken = json!({"apiVersion": "services.k8s.aws/v1alpha1", "kind": "IAMRoleSelector",
+            "metadata": {"name": "b"}, "spec": {"arn": "arn:aws:iam::aws:policy/x"}});
+        all.mirror.put(Arc::new(Object::from_value(broken).unwrap()));
+        let error = all.place(&vpc(Value::Null, false)).unwrap_err();
+        assert_eq!(error.reason(), "BrokenSelector");
+        assert!(error.to_string().contains("IAMRoleSelector b"), "{error}");
     }
 
     #[test]

@@ -130,7 +130,7 @@ impl Executor {
         let known = match &answer {
             Ok(_) => true,
             // Without an answer nobody knows what happened: the next pass looks for our tags first.
-            Err(error) => error.class != ErrorClass::Transient,
+            Err(error) => error.class != ErrorClass::Transient || error.credentials_ended(),
         };
         if let Ok(output) = &answer {
             self.remember(desired, output).await?;

@@ -181,7 +181,9 @@ impl ResourceController {
         if let Some(holder) = self.holder(&object, &placement) {
             return self.give_way(&object, report, &holder).await;
         }
-        let session = match self.sessions.read(&placement.role, &placement.region).await {
+        let session = self.sessions.read(&placement.role, &placement.region).await;
+        // Nothing is believed of another account: there the object is missing, and that means nothing.
+        let session = match session.and_then(|session| session.of_account(&placement.account)) {
             Ok(session) => session,
             Err(error) => return self.failed(&object, report, &error).await,
         };

@@ -3,6 +3,7 @@
 #![expect(unreachable_pub, reason = "nothing is outside of a test binary")]
 #![expect(clippy::unwrap_used, reason = "helpers of tests may fail as tests do")]
 
+mod accounts;
 mod ack_fields;
 mod architecture;
 mod binary;

@@ -48,6 +48,8 @@ pub struct World {
     pub settings: Settings,
     /// Regions where orphans are looked for beside those that the fleet names.
     pub sweep_regions: Vec<fleetwright::api::Region>,
+    /// The account of the daemon's own credentials, in which it may use them itself.
+    pub own_account: Option<&'static str>,
     /// What people ask of the daemon beside Git, from its next start on.
     pub control: Option<Control>,
     daemon: Option<Daemon>,
@@ -76,6 +78,7 @@ impl World {
                 unmanaged_kinds: UnmanagedKinds::Hold,
                 protection: Protection::default(),
             },
+            own_account: None,
             control: None,
             sweep_regions: Vec::new(),
             daemon: None,
@@ -140,7 +143,11 @@ impl World {
                 endpoint: Some("http://aws.simulated".into()),
                 http_client: Some(self.simulator.http_client()),
                 credentials: BaseCredentials::Fixed(aws_credential_types::Credentials::new(
-                    "test", "test", None, None, "test",
+                    self.own_account.unwrap_or("test"),
+                    "test",
+                    None,
+                    None,
+                    "test",
                 )),
                 ..SessionSettings::default()
             },
@@ -154,7 +161,7 @@ impl World {
             changes: None,
             poll: PollerOptions::default(),
             sessions: Arc::new(sessions),
-            use_own_role_in: Vec::new(),
+            use_own_role_in: self.own_account.iter().map(|account| account.parse().unwrap()).collect(),
             default_region: None,
             sweep_regions: self.sweep_regions.clone(),
             settings: self.settings.clone(),

@@ -7,12 +7,15 @@ use aws_smithy_runtime_api::client::orchestrator::{HttpRequest, HttpResponse};
 use aws_smithy_types::body::SdkBody;
 
 use super::*;
+use crate::aws::ErrorClass;
 
 /// Answers AssumeRole and GetCallerIdentity, and writes down what was asked.
 #[derive(Debug, Clone, Default)]
 struct Sts {
     calls: Arc<Mutex<Vec<BTreeMap<String, String>>>>,
     account: Option<&'static str>,
+    /// Code and message with which DescribeVpcs is refused.
+    refusal: &'static str,
 }
 
 impl HttpConnector for Sts {
@@ -21,7 +24,7 @@ impl HttpConnector for Sts {
             serde_urlencoded::from_bytes(request.body().bytes().unwrap_or_default()).unwrap();
         let account = self.account.unwrap_or("111122223333");
         if form["Action"] == "DescribeVpcs" {
-            let body = "<Response><Errors><Error><Code>RequestExpired</Code><Message>over</Message></Error></Errors></Response>";
+            let body = format!("<Response><Errors><Error>{}</Error></Errors></Response>", self.refusal);
             return HttpConnectorFuture::ready(Ok(HttpResponse::new(
                 400.try_into().unwrap(),
                 SdkBody::from(body),
@@ -171,8 +174,22 @@ async fn ended_credentials_are_replaced_once() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_session_that_a_policy_denies_something_is_replaced_once_a_minute() {
+    let refusal = "<Code>UnauthorizedOperation</Code><Message>not authorized to perform: ec2:DescribeVpcs with an \
+                   explicit deny in an identity-based policy</Message>";
+    let sts = Sts { refusal, ..Sts::default() };
+    let sessions = sts.sessions();
+    for (sleep, assumed) in [(0, 1), (30, 1), (30, 2), (1, 2), (60, 3)] {
+        tokio::time::sleep(Duration::from_secs(sleep)).await;
+        let session = sessions.read(&role(), &region("eu-central-1")).await.unwrap();
+        assert_eq!(sts.asked("AssumeRole").len(), assumed);
+        session.ec2().describe_vpcs().send().await.unwrap_err();
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn credentials_that_a_service_refuses_are_not_handed_out_again() {
-    let sts = Sts::default();
+    let sts = Sts { refusal: "<Code>RequestExpired</Code><Message>over</Message>", ..Sts::default() };
     let sessions = sts.sessions();
     let session = sessions.read(&role(), &region("eu-central-1")).await.unwrap();
     session.ec2().describe_vpcs().send().await.unwrap_err();

@@ -108,7 +108,7 @@ impl TakeOver {
     }
 
     async fn take(&self, account: &AccountId, door: &Door) -> Result<(), Failure> {
-        let session = self.sessions.mutate(&door.role, &door.region, None).await?;
+        let session = self.sessions.mutate(&door.role, &door.region, None).await?.of_account(account)?;
         match self.gate.take_over(&session).await? {
             Some(other) => tracing::warn!(%account, store = other.store, term = other.term, "taken over"),
             None => tracing::info!(%account, "nothing to take over: no other store is named there"),

@@ -14,7 +14,7 @@ impl ResourceController {
         let commit = commit_of(&subject.object);
         let placement = &subject.placement;
         let session = self.sessions.mutate(&placement.role, &placement.region, commit.as_ref()).await;
-        let outcome = match session {
+        let outcome = match session.and_then(|session| session.of_account(&placement.account)) {
             Ok(session) => {
                 self.executor.perform(subject.manager.as_ref(), &session, &subject.desired, steps).await
             }

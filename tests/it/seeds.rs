@@ -2,6 +2,7 @@
 //! script of chaos. `tests/seeds` runs more of them, or one again; see `docs/safety.md`.
 
 mod chaos;
+mod convergence;
 pub mod fleet;
 pub mod inventory;
 pub mod judge;

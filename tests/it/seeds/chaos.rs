@@ -50,16 +50,16 @@ pub struct Outcome {
 pub struct Run {
     seed: u64,
     random: StdRng,
-    machine: Machine,
-    judge: Judge,
+    pub(super) machine: Machine,
+    pub(super) judge: Judge,
     /// What the last commit states.
-    fleet: Fleet,
+    pub(super) fleet: Fleet,
     /// What each commit of the source states.
     history: Vec<Fleet>,
     /// What the daemon has in force, while a rewritten history waits for its approval.
     rewritten: Option<Fleet>,
     /// Objects that the lost store alone could have told of.
-    orphans: std::collections::BTreeSet<String>,
+    pub(super) orphans: std::collections::BTreeSet<String>,
     names: u32,
     steps: Vec<String>,
     /// Whether steps and calls are printed as they happen.
@@ -149,7 +149,7 @@ impl Run {
         answer
     }
 
-    fn note(&mut self, step: impl Into<String>) {
+    pub(super) fn note(&mut self, step: impl Into<String>) {
         let step = format!("{} {}", self.machine.now(), step.into());
         if self.loud {
             aloud(format!("== {step}"));
@@ -197,14 +197,14 @@ impl Run {
         })
     }
 
-    fn check(&self) -> Result<(), Vec<String>> {
+    pub(super) fn check(&self) -> Result<(), Vec<String>> {
         self.judge.look(true);
         let broken = std::mem::take(&mut self.judge.books().broken);
         if broken.is_empty() { Ok(()) } else { Err(broken) }
     }
 
     /// Lets time pass; a daemon that dies meanwhile is started again.
-    async fn pass(&mut self, span: Duration) {
+    pub(super) async fn pass(&mut self, span: Duration) {
         let until = self.machine.now().checked_add(span).unwrap();
         loop {
             let left = Duration::try_from(until.duration_since(self.machine.now())).unwrap_or_default();
@@ -304,7 +304,7 @@ impl Run {
     }
 
     /// A person lets the present store change AWS.
-    async fn take_over(&mut self) {
+    pub(super) async fn take_over(&mut self) {
         self.machine.crash().await;
         self.machine.wish_to_take_over();
         self.judge.take_over();
@@ -410,7 +410,7 @@ impl Run {
     }
 
     /// Everything that is held is approved by a commit. Answers how many things were.
-    async fn approve(&mut self) -> usize {
+    pub(super) async fn approve(&mut self) -> usize {
         let (held, error) = {
             let handle = self.machine.handle();
             let state = handle.sync.borrow();
@@ -456,7 +456,7 @@ impl Run {
         digests.len()
     }
 
-    fn commit(&mut self, message: &str, next: Fleet) {
+    pub(super) fn commit(&mut self, message: &str, next: Fleet) {
         if self.rewritten.is_none() {
             self.judge.commit(&self.fleet, &next);
             self.find_orphans();
@@ -598,116 +598,6 @@ impl Run {
             let kind = *BARE.choose(&mut self.random).unwrap();
             fleet.roots.insert(format!("b{}", self.names), Root::Bare(Bare { namespace, kind, stage: 0 }));
         }
-    }
-
-    /// The faults stop: the world becomes what Git states, and then nothing changes any more.
-    async fn converge(&mut self) -> Result<(), Vec<String>> {
-        self.note("the faults stop");
-        self.machine.simulator.clear_faults(None);
-        self.machine.source.fail(None);
-        if self.machine.is_to_take_over() {
-            self.take_over().await;
-        }
-        self.machine.crash().await;
-        self.machine.start();
-        let mut last = Fleet { moved: false, ..self.fleet.clone() };
-        last.broken.clear();
-        last.roots.values_mut().for_each(|root| match root {
-            Root::Bare(bare) => bare.stage += 1,
-            Root::Site(site) => site.stage += 1,
-        });
-        self.commit("the last one", last);
-        let mut quiet = false;
-        for _ in 0..24 {
-            let before = self.mutating();
-            self.pass(Duration::from_secs(1_300)).await;
-            self.check()?;
-            let approved = self.approve().await;
-            quiet = approved == 0 && self.mutating() == before;
-            if quiet {
-                break;
-            }
-        }
-        let mut broken = Vec::new();
-        if !quiet {
-            broken.push("does not come to rest".to_owned());
-        }
-        broken.extend(self.differences().await);
-        if !broken.is_empty() {
-            return Err(broken);
-        }
-        self.note("a quiet hour");
-        let before = self.machine.simulator.calls().last().map_or(0, |call| call.number);
-        self.pass(Duration::from_secs(1_300)).await;
-        self.check()?;
-        let calls = self.machine.simulator.calls_after(before);
-        let restless: Vec<String> = calls.iter().filter(|call| call.mutating).map(line_of).collect();
-        if restless.is_empty() {
-            Ok(())
-        } else {
-            Err(vec![format!("changes AWS though nothing has changed: {}", restless.join("; "))])
-        }
-    }
-
-    fn mutating(&self) -> usize {
-        self.machine.simulator.calls().iter().filter(|call| call.mutating).count()
-    }
-
-    /// What is not as Git states it.
-    async fn differences(&self) -> Vec<String> {
-        let objects = self.machine.objects().await;
-        let stored = |identity: &str| objects.iter().find(|object| object.key().to_string() == identity);
-        let picture = |identity: &str| {
-            let object = stored(identity)?;
-            let ready = fleetwright::api::find_condition(object.status(), "Ready");
-            let ending = if object.is_terminating() { "ending, " } else { "" };
-            Some(format!(
-                "{ending}{:?} {}",
-                ready.as_ref().map(|r| r.status),
-                ready.and_then(|r| r.message).unwrap_or_default()
-            ))
-        };
-        let books = self.judge.books();
-        let mut broken = Vec::new();
-        let alive: std::collections::BTreeSet<&str> = books
-            .objects
-            .values()
-            .filter(|object| object.alive)
-            .map(|object| object.identity.as_str())
-            .collect();
-        for identity in books.law.stated.keys() {
-            let ready = stored(identity).is_some_and(|object| {
-                fleetwright::api::find_condition(object.status(), "Ready")
-                    .is_some_and(|ready| ready.status == fleetwright::api::ConditionStatus::True)
-            });
-            if !alive.contains(identity.as_str()) || !ready {
-                let exists = if alive.contains(identity.as_str()) { "exists" } else { "does not exist" };
-                broken.push(format!(
-                    "{identity} is wanted; it {exists}; the store says {:?}",
-                    picture(identity)
-                ));
-            }
-        }
-        for identity in &alive {
-            if books.law.stated.contains_key(*identity) {
-                continue;
-            }
-            let orphan = self.orphans.contains(*identity);
-            let allowed = books.law.gone.get(*identity).is_some_and(|gone| gone.allowed);
-            if allowed && !orphan {
-                broken.push(format!("{identity} should be gone; the store says {:?}", picture(identity)));
-            } else if stored(identity).is_none() && !orphan {
-                broken.push(format!("{identity} exists, and nobody knows of it"));
-            }
-        }
-        if !broken.is_empty() {
-            let state = self.machine.handle().sync.borrow().clone();
-            broken.push(format!(
-                "sync: error {:?}, held {:?}, in use {:?}",
-                state.error, state.held, state.in_use
-            ));
-        }
-        broken
     }
 }
 

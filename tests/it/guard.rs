@@ -242,14 +242,14 @@ async fn a_changed_default_that_takes_children_from_all_is_held() {
 }
 
 /// A definition that reads a shared ConfigMap and keeps the address while it says so.
-fn by_config(more: &str) -> String {
-    let config = r#"    - id: config
+fn by_config() -> String {
+    let config = "    - id: config
       externalRef:
         apiVersion: v1
         kind: ConfigMap
         metadata: {name: shared, namespace: team}
-"#;
-    definition(&address("config.data.nat == 'yes'"), &format!("{config}{more}"))
+";
+    definition(&address("config.data.nat == 'yes'"), config)
 }
 
 fn config(world: &mut World, nat: &str) {
@@ -263,7 +263,7 @@ fn config(world: &mut World, nat: &str) {
 async fn a_shared_value_that_takes_children_from_all_is_held() {
     let mut world = fleet(3).await;
     config(&mut world, "yes");
-    world.write("definitions/network.yaml", by_config(""));
+    world.write("definitions/network.yaml", by_config());
     world.commit("by a shared value");
     world
         .until("it is read", |handle| handle.mirror.get(&"ConfigMap/team/shared".parse().unwrap()).is_some())

@@ -238,6 +238,24 @@ async fn what_is_still_used_is_in_use() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_holds_no_data_knows_whether_it_has_lost_what_it_lives_by() {
+    let aws = Aws::simulated().await;
+    let (mut net, id) = vpc(&aws).await;
+    let mut address = aws.resource("ElasticIPAddress", "out", json!({}));
+    address.reach().await;
+    let allocation = address.status("allocationID");
+    let table = aws.resource("RouteTable", "routes", json!({"vpcID": id}));
+    let nat = aws.resource("NATGateway", "out", json!({"allocationID": allocation}));
+    let vpc_is_there = async || table.manager.dependency_exists(&aws.session, "vpcID", &id).await.unwrap();
+    let address_is_there =
+        async || nat.manager.dependency_exists(&aws.session, "allocationID", &allocation).await.unwrap();
+    assert!(vpc_is_there().await && address_is_there().await);
+    net.remove().await;
+    address.remove().await;
+    assert!(!vpc_is_there().await && !address_is_there().await);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_quiet_object_costs_one_read() {
     let aws = Aws::simulated().await;
     let (mut net, _) = vpc(&aws).await;

@@ -144,6 +144,7 @@ impl ClusterRow {
         let control_plane = GroupKind::new("eks.services.k8s.aws", "Cluster");
         let mut has_control_plane = reported_kind(instance, &control_plane);
         let mut kubernetes_version = None;
+        let mut held_below = None;
         for object in below {
             let child = object.key();
             if is_aws(&child) {
@@ -160,6 +161,7 @@ impl ClusterRow {
                 }
             } else if objects.is_instance(object) {
                 has_control_plane |= reported_kind(object, &control_plane);
+                held_below = held_below.or_else(|| Some(format!("{child}: {}", prune_held(object)?)));
             }
         }
         let waits_for = (!matches!(phase, Phase::Ready | Phase::Suspended | Phase::Held)
@@ -181,7 +183,7 @@ impl ClusterRow {
             steps: Walk::from(objects, instance).steps(instance),
             waits_for,
             trouble: trouble(instance),
-            held: removal.map(held_text).or_else(|| prune_held(instance)),
+            held: removal.map(held_text).or_else(|| prune_held(instance)).or(held_below),
             stale: sync.stale(instance),
             revision: short_revision(instance),
             source: instance.annotation(names::ANNOTATION_SOURCE).map(str::to_owned),

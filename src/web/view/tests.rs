@@ -165,6 +165,28 @@ fn removals_held_by_a_graph_are_found() {
 }
 
 #[test]
+fn removals_held_by_a_nested_graph_are_told_of_the_cluster() {
+    let nested = |object: &Object| object.gvk().group == "kro.run" && object.kind != "EksCluster";
+    let mut root = None;
+    let objects = fixture::objects().into_iter().map(|object| {
+        if root.is_some() || !nested(&object) || object.annotation(names::ANNOTATION_INSTANCE).is_none() {
+            return object;
+        }
+        let mut value = object.to_value();
+        root = object.annotation(names::ANNOTATION_INSTANCE).map(str::to_owned);
+        value["status"]["conditions"] = json!([{
+            "type": "PruneHeld", "status": "True", "reason": "ApprovalNeeded", "message": "to approve, commit:\nx",
+        }]);
+        Arc::new(Object::from_value(value).unwrap())
+    });
+    let objects: Vec<_> = objects.collect();
+    let root: ObjectKey = root.expect("an instance inside another one").parse().unwrap();
+    let view = FleetView::of(&Objects::of(objects), &fixture::sync(), fixture::now(), &Holds::none());
+    let held = row(&view, &root.name).held.as_ref().unwrap();
+    assert!(held.contains("to approve"), "{held}");
+}
+
+#[test]
 fn objects_that_own_each_other_end_nowhere() {
     let ring = |name: &str, owner: &str| {
         Arc::new(Object::from_value(json!({

@@ -184,11 +184,14 @@ async fn a_vanished_vpc_is_made_anew_only_with_an_approval_and_what_lives_in_it_
     world.commit("a subnet");
     world.until("it is there", |handle| is_ready(handle, SUBNET)).await;
 
+    // Not while the daemon looks on: it would make the subnet anew before the VPC is gone.
+    world.stop().await;
     let ec2 = aws_sdk_ec2::Client::new(&world.sdk(ACCOUNT, "eu-west-1"));
     let subnets = ec2.describe_subnets().send().await.unwrap();
     ec2.delete_subnet().subnet_id(subnets.subnets()[0].subnet_id().unwrap()).send().await.unwrap();
     ec2.delete_vpc().vpc_id(&first).send().await.unwrap();
     let before = world.mutating_calls();
+    world.start();
     world
         .until("the loss is told, and the subnet waits", |handle| {
             terminal(handle, VPC, "Vanished").is_some()

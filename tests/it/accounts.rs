@@ -1,8 +1,8 @@
-//! Credentials that end or are refused while the daemon works.
+//! Credentials that end, are refused, or are exchanged while the daemon works.
 
 use fleetwright::api::find_condition;
 use fleetwright::daemon::Handle;
-use fleetwright::simulator::{FaultAction, FaultRule};
+use fleetwright::simulator::{DEFAULT_ACCOUNT, FaultAction, FaultRule};
 
 use crate::support::{World, is_ready};
 
@@ -108,5 +108,46 @@ async fn a_role_that_cannot_be_assumed_for_a_while_is_told_and_tried_again() {
         .await;
     world.until("it goes on", |handle| is_ready(handle, VPC)).await;
     assert_eq!(creates(&world, "CreateVpc"), (1, 1));
+    world.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn own_credentials_of_another_account_are_not_believed_that_an_object_is_gone() {
+    let mut world = World::new();
+    world.own_account = Some(ACCOUNT);
+    world.write("namespace.yaml", NAMESPACE);
+    world.write("vpc.yaml", vpc("net", "10.0.0.0/16"));
+    world.write("other.yaml", vpc("other", "10.1.0.0/16"));
+    world.commit("networks");
+    world.settings.protection.vpcs = false;
+    world.start();
+    let other = "VPC.ec2.services.k8s.aws/one/other";
+    world.until("both are made", |handle| is_ready(handle, VPC) && is_ready(handle, other)).await;
+    world.stop().await;
+
+    // The daemon's credentials are exchanged for those of another account, and the object goes in Git.
+    world.own_account = Some(DEFAULT_ACCOUNT);
+    world.remove("vpc.yaml");
+    world.commit("one network less");
+    let before = world.mutating_calls();
+    world.start();
+    world
+        .until("the mismatch is told", |handle| {
+            ready_message(handle, VPC)
+                .contains(&format!("belong to account {DEFAULT_ACCOUNT}, but account {ACCOUNT} is meant"))
+        })
+        .await;
+    assert_eq!(world.mutating_calls(), before);
+    world.stop().await;
+    assert!(world.get(VPC).await.is_some(), "it is not taken for gone");
+
+    world.own_account = Some(ACCOUNT);
+    world.start();
+    world
+        .until("it is deleted where it lives", |handle| {
+            is_ready(handle, other) && handle.mirror.get(&VPC.parse().unwrap()).is_none()
+        })
+        .await;
+    assert_eq!(creates(&world, "DeleteVpc"), (1, 1));
     world.stop().await;
 }

@@ -161,6 +161,12 @@ pub trait Manager: Send + Sync {
     /// for our own tags until the settle window has passed.
     fn create_takes_token(&self) -> bool;
 
+    /// Whether AWS refused a create because its token made an object before that is gone by now: another life of
+    /// this name. Pure.
+    fn is_token_spent(&self, _error: &AwsError) -> bool {
+        false
+    }
+
     /// The AWS object that must be ready before this one can be created, where it is another kind's and
     /// not named by a reference: a caller that knows it can wait for its event instead of asking AWS. Pure.
     fn requires(&self, _desired: &Desired) -> Option<Dependency> {

@@ -43,6 +43,11 @@ pub fn of_step(fleet: &FleetId, incarnation: u32, step: &Step) -> String {
     client_token(fleet, &step.object, incarnation, &step.call, &step.arguments)
 }
 
+/// The token after one that is spent: the same in every process, so that a repeated create walks the same way.
+pub fn next(token: &str) -> String {
+    Sha256::digest(token.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
 /// JSON with sorted keys: `serde_json` keeps the order of insertion here, which says nothing.
 fn canonical(value: &Value, text: &mut String) {
     match value {

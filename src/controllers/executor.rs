@@ -8,7 +8,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use crate::api::{Object, ObjectKey};
-use crate::aws::token::of_step;
+use crate::aws::token::{next as next_token, of_step};
 use crate::aws::{AwsError, ErrorClass, Session};
 use crate::clock::Clock;
 use crate::managers::{Desired, EXTENSION, Manager};
@@ -17,6 +17,9 @@ use crate::redact::Words;
 use crate::store::{Intent, ObjectStore, StoreError};
 
 use super::gate::{self, Gate, Refusal};
+
+/// How many earlier lives of a name may stand in the way of a create: AWS forgets tokens in time.
+const SPENT_TOKENS: usize = 16;
 
 /// Why a plan was not performed to its end.
 #[derive(Debug, thiserror::Error)]
@@ -126,7 +129,15 @@ impl Executor {
             self.answered(desired, intent, true).await?;
             return Err(refusal.into());
         }
-        let answer = self.call(manager, session, desired, step, token).await;
+        let mut token = token.to_owned();
+        let mut answer = self.call(manager, session, desired, step, &token).await;
+        for _ in 0..SPENT_TOKENS {
+            if !answer.as_ref().is_err_and(|error| manager.is_token_spent(error)) {
+                break;
+            }
+            token = next_token(&token);
+            answer = self.call(manager, session, desired, step, &token).await;
+        }
         let known = match &answer {
             Ok(_) => true,
             // Without an answer nobody knows what happened: the next pass looks for our tags first.

@@ -98,6 +98,13 @@ impl Subject {
         let life = own("incarnation").and_then(Value::as_u64).unwrap_or(1);
         own("seen") == Some(&json!(true)) && life >= u64::from(self.desired.incarnation)
     }
+
+    /// Whether AWS has answered the create of this life with an id. A token that an earlier object of this name
+    /// used is answered with that one, even when it is gone.
+    fn is_answered(&self) -> bool {
+        let created = self.object.status().pointer("/fleetwright/created") == Some(&json!(true));
+        created && self.intent.as_ref().is_some_and(|intent| intent.settled)
+    }
 }
 
 impl ResourceController {

@@ -169,15 +169,8 @@ impl Life {
         assert!(broken.is_empty(), "{}: {broken:?}", self.kind);
     }
 
-    async fn live(mut self) -> Calls {
-        let mut calls = Calls::default();
-        self.begin();
-        self.arm(Phase::Creation);
-        self.ready().await;
-        calls.creation = self.machine.line().calls();
-        assert_eq!(self.alive(), 1, "{} {:?}", self.kind, self.death);
-        self.rest("though it is ready").await;
-
+    /// Git states the object no more, and approves that it goes.
+    async fn remove(&mut self) {
         self.files.remove("it.yaml");
         self.commit("remove");
         self.machine.pass(Duration::from_secs(1)).await;
@@ -193,6 +186,18 @@ impl Life {
         self.judge.allow(&key(self.kind, "one", "it"));
         self.files.insert("approval.yaml".to_owned(), FileContent::text(approval));
         self.commit("approve");
+    }
+
+    async fn live(mut self) -> Calls {
+        let mut calls = Calls::default();
+        self.begin();
+        self.arm(Phase::Creation);
+        self.ready().await;
+        calls.creation = self.machine.line().calls();
+        assert_eq!(self.alive(), 1, "{} {:?}", self.kind, self.death);
+        self.rest("though it is ready").await;
+
+        self.remove().await;
         let before = self.machine.line().calls();
         self.arm(Phase::Deletion);
         self.until("gone", |object| object.is_none()).await;

@@ -87,6 +87,12 @@ impl ResourceController {
             return Ok(Some(Next::After(left.min(BUSY_POLL))));
         }
         let key = &subject.desired.key;
+        if subject.is_answered() && !subject.is_seen() && !self.settings.protection.covers(&key.group_kind())
+        {
+            tracing::info!(object = %key, "AWS answered a create with an object that is gone, of an earlier life of this name");
+            report.reborn(subject.desired.incarnation.saturating_add(1), Value::Null);
+            return Ok(Some(Next::After(Duration::ZERO)));
+        }
         if subject.desired.annotation(names::ANNOTATION_ADOPTION_POLICY) == Some("adopt") {
             let message = "there is no such AWS object to adopt".to_owned();
             report.conclude(&Verdict::Recoverable { reason: "AdoptedResourceNotFound".into(), message });

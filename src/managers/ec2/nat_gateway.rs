@@ -197,6 +197,11 @@ impl Manager for NatGateway {
         true
     }
 
+    fn is_token_spent(&self, error: &AwsError) -> bool {
+        // The call names no such id: it can only be the token's.
+        error.code == "NatGatewayNotFound"
+    }
+
     fn reads_in_batches(&self) -> bool {
         true
     }

@@ -277,6 +277,11 @@ impl Manager for RouteTable {
         false
     }
 
+    fn is_token_spent(&self, error: &AwsError) -> bool {
+        // The call names no such id: it can only be the token's.
+        error.code == "InvalidRouteTableID.NotFound"
+    }
+
     fn reads_in_batches(&self) -> bool {
         true
     }

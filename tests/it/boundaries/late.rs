@@ -130,3 +130,22 @@ fn a_new_store_waits_for_what_the_lost_one_knew() {
         }
     });
 }
+
+#[test]
+fn what_is_wanted_again_is_not_the_object_that_is_gone() {
+    in_virtual_time(async {
+        for kind in ["RouteTable", "NATGateway", "Addon", "Nodegroup", "PodIdentityAssociation"] {
+            let mut life = Life::new(kind, Duration::from_secs(5), None);
+            life.begin();
+            life.ready().await;
+            let files = life.files.clone();
+            life.remove().await;
+            life.until("gone", |object| object.is_none()).await;
+            // AWS still knows the token of the first one.
+            life.files = files;
+            life.commit("create it again");
+            life.ready().await;
+            assert_eq!(life.alive(), 1, "{kind}");
+        }
+    });
+}

@@ -81,7 +81,7 @@ async fn credentials_that_end_in_a_create_are_renewed_and_the_create_is_made_onc
         let (made, effective) = creates(&world, "CreateVpc");
         assert!(made >= 2 && effective == 1, "{code}: {made}, {effective}");
         let changing = |call: &&fleetwright::simulator::CallRecord| {
-            call.operation == "AssumeRole" && call.effective | (call.outcome == "OK")
+            call.operation == "AssumeRole" && (call.effective || call.outcome == "OK")
         };
         assert!(
             world.simulator.calls().iter().filter(changing).count() >= 3,

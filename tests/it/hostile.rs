@@ -10,7 +10,7 @@ use fleetwright::simulator::{FaultAction, FaultRule};
 
 use crate::support::{World, is_ready};
 
-const ACCOUNT: &str = "222222222222";
+pub(super) const ACCOUNT: &str = "222222222222";
 const REGION: &str = "eu-west-1";
 
 /// A network: a VPC, which may be left out, and a subnet in it.
@@ -74,18 +74,18 @@ spec:
     )
 }
 
-fn net(name: &str, more: &str) -> String {
+pub(super) fn net(name: &str, more: &str) -> String {
     format!(
         "apiVersion: kro.run/v1alpha1\nkind: Net\nmetadata: {{name: {name}, namespace: team}}\nspec: {{{more}}}\n"
     )
 }
 
-fn key(name: &str) -> String {
+pub(super) fn key(name: &str) -> String {
     format!("Net.kro.run/team/{name}")
 }
 
 /// A world with one account, one definition and networks that are ready.
-async fn world(nets: &[&str]) -> World {
+pub(super) async fn world(nets: &[&str]) -> World {
     let mut world = World::new();
     world.role(ACCOUNT, "fleet").await;
     world.write("accounts/team.yaml", account("team", ACCOUNT));
@@ -115,12 +115,12 @@ async fn calm() {
     tokio::time::sleep(Duration::from_millis(1500)).await;
 }
 
-async fn vpcs(world: &World, account: &str) -> usize {
+pub(super) async fn vpcs(world: &World, account: &str) -> usize {
     let ec2 = aws_sdk_ec2::Client::new(&world.sdk(account, REGION));
     ec2.describe_vpcs().send().await.unwrap().vpcs().len()
 }
 
-fn count(world: &World, call: &str) -> usize {
+pub(super) fn count(world: &World, call: &str) -> usize {
     world.mutating_calls().get(call).copied().unwrap_or_default()
 }
 

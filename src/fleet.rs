@@ -29,6 +29,7 @@ use self::kinds::Kinds;
 pub use self::check::{Checked, check, check_with};
 pub use self::expand::{Expanded, Maker, expand};
 pub use self::ignore::IGNORE_FILE;
+pub use self::metadata::dns_label_problem;
 pub use self::tree::{FileContent, Tree};
 pub use self::twins::twins;
 

@@ -12,6 +12,7 @@ use crate::clock::Clock;
 use crate::config::Config;
 use crate::controllers::gate::{Control, Freeze as Record, Scope};
 use crate::daemon;
+use crate::fleet;
 
 /// Stop all changes to AWS, in one account, or for one namespace, before the next call.
 ///
@@ -31,7 +32,7 @@ pub(super) struct Freeze {
     #[arg(long, conflicts_with_all = ["all", "account", "namespace", "reason"])]
     list: bool,
     /// Why, for those who wonder.
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", value_parser = line)]
     reason: Option<String>,
 }
 
@@ -71,8 +72,22 @@ struct What {
     #[arg(long, value_name = "ACCOUNT")]
     account: Option<AccountId>,
     /// What lives in a namespace, with all that instances there consist of.
-    #[arg(long, value_name = "NAMESPACE")]
+    #[arg(long, value_name = "NAMESPACE", value_parser = namespace)]
     namespace: Option<String>,
+}
+
+/// A name that a namespace can have: another would freeze nothing.
+fn namespace(text: &str) -> Result<String, &'static str> {
+    fleet::dns_label_problem(text).map_or_else(|| Ok(text.to_owned()), Err)
+}
+
+/// A line of text: it is printed where people look for commands to copy.
+fn line(text: &str) -> Result<String, &'static str> {
+    if text.contains(char::is_control) {
+        Err("use one line, without control characters")
+    } else {
+        Ok(text.to_owned())
+    }
 }
 
 impl What {
@@ -135,4 +150,37 @@ fn list(control: &Control) -> anyhow::Result<ExitCode> {
 pub(super) fn person() -> String {
     let named = |name| std::env::var(name).ok().filter(|text| !text.trim().is_empty());
     named("SUDO_USER").or_else(|| named("USER")).unwrap_or_else(|| "somebody".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser as _;
+
+    use super::*;
+
+    #[derive(Debug, clap::Parser)]
+    struct Line {
+        #[command(flatten)]
+        freeze: Freeze,
+    }
+
+    #[test]
+    fn what_would_freeze_nothing_or_tell_two_lines_is_refused() {
+        let parse = |flag: &str, text: &str| {
+            let line = Line::try_parse_from(["freeze", "--config", "c.yaml", "--all", flag, text]);
+            line.map(|line| line.freeze.reason)
+        };
+        assert_eq!(parse("--reason", "incident 4711").unwrap().as_deref(), Some("incident 4711"));
+        for text in ["two\nlines", "\u{1b}[31m"] {
+            assert!(parse("--reason", text).is_err(), "{text:?}");
+        }
+        let scope = |text: &str| {
+            let line = Line::try_parse_from(["freeze", "--config", "c.yaml", "--namespace", text])?;
+            Ok::<_, clap::Error>(line.freeze.what.scope().unwrap())
+        };
+        assert_eq!(scope("shop").unwrap(), Scope::Namespace("shop".into()));
+        for text in ["", "Shop", "shop/a", "shop\n", "shop "] {
+            assert!(scope(text).is_err(), "{text:?}");
+        }
+    }
 }

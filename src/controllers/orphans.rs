@@ -13,7 +13,7 @@
 mod known;
 mod removal;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ use serde_json::Value;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use crate::api::{GroupKind, Region, names, provenance};
+use crate::api::{AccountId, GroupKind, Region, names, provenance};
 use crate::aws::{AwsError, ErrorClass, RoleChoice, Sessions};
 use crate::clock::Clock;
 use crate::managers::{Manager, Owned, iam};
@@ -152,12 +152,15 @@ impl OrphanController {
                 self.list(scope, roles).await;
             }
         }
-        for (scope, listing) in &mut self.listings {
-            if !places.contains_key(scope) {
+        let reached: BTreeSet<&AccountId> = places.keys().map(|scope| &scope.account).collect();
+        self.listings.retain(|scope, listing| {
+            let is_place = places.contains_key(scope);
+            if !is_place {
                 listing.error = Some("the fleet has no role in this account any more".into());
                 listing.due = None;
             }
-        }
+            is_place || !reached.contains(&scope.account)
+        });
         let mut judged = self.judge();
         if !stop.is_cancelled() && self.remove_approved(&judged, stop).await {
             judged = self.judge();
@@ -193,6 +196,13 @@ impl OrphanController {
                         Scope { account: account.clone(), region: region.clone(), kind: kind.clone() };
                     places.insert(scope, roles.clone());
                 }
+            }
+            // A Region that the fleet has left is looked at until nothing is left there.
+            let left = self.listings.iter().filter(|(scope, listing)| {
+                scope.account == account && scope.kind.group != iam::GROUP && !listing.found.is_empty()
+            });
+            for (scope, _) in left {
+                places.entry(scope.clone()).or_insert_with(|| roles.clone());
             }
         }
         places

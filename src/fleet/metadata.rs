@@ -300,7 +300,8 @@ fn is_engine_mark(key: &str) -> bool {
     MARKS.contains(&key) || key.starts_with("internal.kro.run/")
 }
 
-pub(super) fn dns_label_problem(name: &str) -> Option<&'static str> {
+/// What is wrong with the name of a namespace, if anything.
+pub fn dns_label_problem(name: &str) -> Option<&'static str> {
     let sound = name.len() <= 63 && is_dns_label(name);
     (!sound).then_some("use up to 63 of a-z, 0-9 and `-`, with a letter or digit at both ends")
 }

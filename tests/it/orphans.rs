@@ -297,3 +297,16 @@ async fn a_region_that_the_fleet_has_left_is_looked_at_when_it_is_configured() {
     orphaned(&world, &["a"]).await;
     world.stop().await;
 }
+
+#[tokio::test(start_paused = true)]
+async fn where_the_fleet_does_not_work_is_no_place_that_cannot_be_listed() {
+    let mut world = networks(&[], RESYNC).await;
+    world.until("listed without a Region", |handle| handle.orphans.borrow().listed_at.is_some()).await;
+    let somewhere = world.text("accounts/team.yaml").replace(REGION, "eu-central-1");
+    world.write("accounts/other.yaml", somewhere.replace("name: team", "name: other"));
+    world.commit("a Region");
+    looked_at(&world).await;
+    let orphans = world.handle().orphans.borrow().clone();
+    assert!(orphans.unknown.is_empty(), "{:?}", orphans.unknown);
+    world.stop().await;
+}

@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 use std::fs::{self, File};
-use std::io::{ErrorKind, Write as _};
+use std::io::{ErrorKind, Read as _, Write as _};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -23,6 +23,8 @@ const FREEZES: &str = "freezes.json";
 const TAKE_OVER: &str = "take-over.json";
 /// Held by whoever changes a file here.
 const LOCK: &str = "control.lock";
+/// Largest file that is read.
+const MOST_BYTES: u64 = 1 << 20;
 
 /// What a freeze is about.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -246,11 +248,14 @@ impl Control {
 
     fn read<T: for<'de> Deserialize<'de>>(&self, name: &str) -> Result<Option<T>, ControlError> {
         let path = self.path(name);
-        match fs::read(&path) {
+        match read_small(&path) {
             Ok(bytes) => serde_json::from_slice(&bytes).map(Some).map_err(|error| ControlError::Corrupt {
                 message: format!("line {}, column {}", error.line(), error.column()),
                 path,
             }),
+            Err(error) if error.kind() == ErrorKind::FileTooLarge => {
+                Err(ControlError::Corrupt { path, message: error.to_string() })
+            }
             Err(error) if error.kind() == ErrorKind::NotFound && self.directory.is_dir() => Ok(None),
             Err(source) => Err(ControlError::Io { action: "read", path, source }),
         }
@@ -282,6 +287,21 @@ impl Control {
         };
         write().map_err(|source| ControlError::Io { action: "write", path: path.clone(), source })
     }
+}
+
+/// Reads a file, but waits for no pipe, and takes no more than what people can have meant.
+fn read_small(path: &Path) -> std::io::Result<Vec<u8>> {
+    let found = fs::metadata(path)?;
+    if !found.is_file() {
+        return Err(std::io::Error::other("this is not a file"));
+    }
+    if found.len() > MOST_BYTES {
+        let message = format!("it has {} bytes, more than the {MOST_BYTES} that are read", found.len());
+        return Err(std::io::Error::new(ErrorKind::FileTooLarge, message));
+    }
+    let mut bytes = Vec::new();
+    File::open(path)?.take(MOST_BYTES).read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 /// What is frozen now.
@@ -378,6 +398,27 @@ mod tests {
         }
         control.unfreeze(&Scope::All).unwrap();
         assert_eq!(*freezes.now(), Frozen::default());
+    }
+
+    #[test]
+    fn what_is_no_file_or_is_huge_freezes_everything_and_is_not_read() {
+        let home = tempfile::tempdir().unwrap();
+        let control = Control::new(home.path());
+        let freezes = Freezes::new(Some(control.clone()));
+        let path = control.path(FREEZES);
+        fs::create_dir(&path).unwrap();
+        assert!(freezes.now().broken.as_ref().unwrap().contains("this is not a file"));
+        fs::remove_dir(&path).unwrap();
+        // Sparse: reading it would take all memory.
+        File::create(&path).unwrap().set_len(1 << 40).unwrap();
+        assert!(freezes.now().broken.as_ref().unwrap().contains("1099511627776 bytes"));
+        assert_eq!(control.unfreeze(&Scope::All).unwrap(), []);
+        assert_eq!(*freezes.now(), Frozen::default());
+        fs::remove_file(&path).unwrap();
+        // Nobody writes into the pipe.
+        let made = std::process::Command::new("mkfifo").arg(&path).status().unwrap();
+        assert!(made.success());
+        assert!(freezes.now().broken.as_ref().unwrap().contains("this is not a file"));
     }
 
     #[test]

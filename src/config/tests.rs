@@ -33,6 +33,7 @@ fn the_smallest_configuration_has_defaults_for_the_rest() {
             endpoint_url: None,
             default_region: None,
             use_own_role_in: [],
+            sweep_regions: [],
             role_session_duration: 3600s,
         },
         clock_speed: 1.0,
@@ -89,6 +90,7 @@ aws:
   endpointUrl: http://[::1]:4566/x
   defaultRegion: eu-central-1
   useOwnRoleIn: ['012345678901']
+  sweepRegions: [eu-west-2]
   roleSessionDuration: 15m
 clock: {speed: 100}
 mode: observe
@@ -147,6 +149,11 @@ log: {format: json, level: 'warn,fleetwright=debug'}
             use_own_role_in: [
                 AccountId(
                     "012345678901",
+                ),
+            ],
+            sweep_regions: [
+                Region(
+                    "eu-west-2",
                 ),
             ],
             role_session_duration: 900s,

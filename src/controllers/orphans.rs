@@ -291,7 +291,10 @@ impl OrphanController {
                 // Listed again when whatever was under way has had the time to be seen.
                 let confirmed_at = since.checked_add(SETTLE_WINDOW).unwrap_or(Timestamp::MAX);
                 if listing.listed_at.is_none_or(|at| at < confirmed_at) {
-                    listing.due = listing.due.map(|due| due.min(confirmed_at.max(now)));
+                    // A list that fails is not asked for more often for it.
+                    if listing.error.is_none() {
+                        listing.due = listing.due.map(|due| due.min(confirmed_at.max(now)));
+                    }
                     continue;
                 }
                 let orphan = Orphan { since, ..orphan };

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fleetwright::config::Mode;
+use fleetwright::controllers::gate::{Control, Wish};
 use fleetwright::daemon::Handle;
 use fleetwright::plan::orphans::Orphans;
 use fleetwright::simulator::{FaultAction, FaultRule};
@@ -44,6 +45,20 @@ async fn lose_the_store(world: &mut World) {
     world.clock.sleep(RESYNC / 5).await;
     world.stop().await;
     world.store = Arc::new(Embedded::in_memory(world.clock.clone()).unwrap());
+    world.control = Some(Control::new(tempfile::tempdir().unwrap().keep()));
+}
+
+/// Tells the daemon of the new store that it is the one to change AWS now.
+async fn take_over(world: &World) {
+    let wish = Wish {
+        all: true,
+        accounts: BTreeSet::new(),
+        by: "ann".into(),
+        at: world.clock.now(),
+        done: BTreeSet::new(),
+    };
+    world.control.as_ref().unwrap().take_over(wish).unwrap();
+    looked_at(world).await;
 }
 
 async fn orphaned(world: &World, names: &[&str]) {
@@ -126,6 +141,26 @@ async fn a_list_that_fails_is_unknown_and_takes_nothing_from_the_list() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_list_that_fails_is_not_asked_for_more_often() {
+    let mut world = after_a_lost_store().await;
+    world.until("listed once", |handle| handle.orphans.borrow().listed_at.is_some()).await;
+    let refused =
+        FaultAction::Error { status: 403, code: "UnauthorizedOperation".into(), message: "denied".into() };
+    world.simulator.add_fault(FaultRule::on("DescribeVpcs", refused));
+    let before = world.simulator.calls().len();
+    looked_at(&world).await;
+    let calls = world.simulator.calls();
+    let asked = calls[before..].iter().filter(|call| call.operation == "DescribeVpcs").count();
+    assert!(asked < 20, "{asked} calls, with those of the VPC in force that is tried again and again");
+    assert_eq!(
+        listed(&world.handle().orphans.borrow()),
+        BTreeSet::from([subnet_key("b")]),
+        "the VPC was listed once only"
+    );
+    world.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn what_a_broken_file_may_state_is_no_orphan() {
     let mut world = networks(&["a".to_owned(), "b".to_owned()], RESYNC).await;
     lose_the_store(&mut world).await;
@@ -153,6 +188,7 @@ async fn what_a_broken_file_may_state_is_no_orphan() {
 async fn an_approval_in_git_deletes_exactly_its_orphans_in_order() {
     let mut world = after_a_lost_store().await;
     orphaned(&world, &["b"]).await;
+    take_over(&world).await;
     let document = approval(&world.handle());
     let before = world.simulator.calls().len();
     world.write("approvals/b.yaml", document.as_str());
@@ -218,6 +254,7 @@ async fn approved_orphans_stay_while_aws_is_only_observed() {
 async fn an_approved_orphan_that_is_still_used_waits() {
     let mut world = after_a_lost_store().await;
     orphaned(&world, &["b"]).await;
+    take_over(&world).await;
     let vpc = |world: &World| {
         let orphans = world.handle().orphans.borrow().clone();
         let vpc = orphans.orphans.into_iter().find(|orphan| orphan.scope.kind.kind == "VPC");

@@ -214,6 +214,9 @@ impl World {
             let terminating = if object.is_terminating() { " (terminating)" } else { "" };
             text.push_str(&format!("{}{terminating}: {}\n", object.key(), ready.unwrap_or_default()));
         }
+        for orphan in &handle.orphans.borrow().orphans {
+            text.push_str(&format!("orphan: {} {:?}\n", orphan.arn, orphan.deletion));
+        }
         let sync = handle.sync.borrow();
         text.push_str(&format!("sync error: {:?}\n", sync.error));
         for diagnostic in &sync.diagnostics {

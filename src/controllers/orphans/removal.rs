@@ -22,6 +22,8 @@ use crate::store::{StoreError, approvals};
 
 /// Between two looks at one that AWS is deleting, or that something still uses.
 const BUSY: Duration = Duration::from_secs(10);
+/// After a deletion, until AWS is asked what became of it: it may show what was for a moment.
+const AGAIN: Duration = Duration::from_secs(2);
 /// Between two tries of one that a person must help.
 const BLOCKED: Duration = Duration::from_secs(300);
 
@@ -61,7 +63,7 @@ impl OrphanController {
             }
         }
         let mut worked = false;
-        for name in self.due() {
+        for name in self.due(judged) {
             if stop.is_cancelled() {
                 break;
             }
@@ -115,7 +117,7 @@ impl OrphanController {
     }
 
     /// The removals to look at now: per account those of the first kind in the order that is still there.
-    fn due(&mut self) -> Vec<String> {
+    fn due(&mut self, judged: &Judged) -> Vec<String> {
         let mut first: BTreeMap<AccountId, usize> = BTreeMap::new();
         for Removal { scope, .. } in self.removals.values() {
             let rank = rank(&scope.kind);
@@ -124,8 +126,17 @@ impl OrphanController {
         }
         let now = self.parts.clock.now();
         let mut due = Vec::new();
+        let orphans: BTreeSet<String> = judged.orphans.iter().map(Orphan::entry).collect();
         for (name, removal) in &mut self.removals {
-            if first.get(&removal.scope.account) != Some(&rank(&removal.scope.kind)) {
+            // One that is not listed any more is on its way out.
+            let listed = self
+                .listings
+                .get(&removal.scope)
+                .is_some_and(|listing| listing.found.iter().any(|one| entry(&one.arn, &one.life) == *name));
+            if listed && !orphans.contains(name) {
+                removal.message = "approved; something in force may have it now".into();
+                removal.next = removal.next.max(now.checked_add(BUSY).unwrap_or(Timestamp::MAX));
+            } else if first.get(&removal.scope.account) != Some(&rank(&removal.scope.kind)) {
                 removal.message = "approved; waits until what may use it is gone".into();
                 removal.next = removal.next.max(now.checked_add(BUSY).unwrap_or(Timestamp::MAX));
             } else if removal.next <= now {
@@ -205,8 +216,8 @@ impl OrphanController {
             approvals::mark_used(self.parts.store.as_ref(), &removal.digest).await?;
             tracing::info!(arn = removal.arn, account = %scope.account, approval = %removal.approval, "orphan: deletion begun");
         }
-        // Most kinds are gone with the answer: look once more at once.
-        let pause = if steps.is_empty() { BUSY } else { Duration::ZERO };
+        // Most kinds are gone with the answer.
+        let pause = if steps.is_empty() { BUSY } else { AGAIN };
         Ok(Outcome::Wait("AWS is deleting it".into(), pause))
     }
 }
@@ -245,7 +256,7 @@ fn waits(failure: &Failure) -> Outcome {
             _ => Outcome::Wait(message, BUSY),
         },
         Failure::Store(StoreError::NotFound { .. } | StoreError::Conflict { .. }) => {
-            Outcome::Wait(message, Duration::ZERO)
+            Outcome::Wait(message, AGAIN)
         }
         Failure::Refused(_) | Failure::Store(_) => Outcome::Wait(message, BUSY),
         Failure::Plan(_) => Outcome::Wait(message, BLOCKED),

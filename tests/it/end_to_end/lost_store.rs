@@ -23,6 +23,13 @@ impl Fleet {
             .unwrap();
     }
 
+    /// Waits until people are told of the network that nothing in force stands for.
+    async fn until_listed(&self) {
+        let listed =
+            async || self.bench.ask(&["get", "orphans"]).contains("VPC.ec2.services.k8s.aws/one/one");
+        self.bench.until("`get orphans` lists the network", listed).await;
+    }
+
     async fn owned(&self) -> Vec<String> {
         owned_in(&self.bench.snapshot().await).into_keys().collect()
     }
@@ -70,6 +77,7 @@ async fn a_store_lost_while_a_deletion_runs_stops_it() {
     fleet.until_taken_over().await;
     until_whole(&fleet.bench, "two").await;
     assert_eq!(fleet.changes().await, []);
+    fleet.until_listed().await;
     let stays = fleet.owned().await;
     assert!(stays.iter().all(|object| left.contains(object)));
     for kind in ["VPC.ec2", "Cluster.eks", "Subnet.ec2", "NATGateway.ec2", "Role.iam"] {
@@ -99,6 +107,7 @@ async fn a_store_lost_while_a_manifest_went_removes_nothing() {
     fleet.until_taken_over().await;
     until_whole(&fleet.bench, "two").await;
     assert_eq!(fleet.changes().await, []);
+    fleet.until_listed().await;
     assert_eq!(fleet.owned().await, whole);
     fleet.stays_untouched().await;
     write_cluster(&fleet.bench, "one", ACCOUNT);

@@ -144,3 +144,21 @@ fn what_was_once_a_secret_stays_known() {
     let text = known.redactor().text("s3cr3t/val\"ue another-one").into_owned();
     assert_eq!(text, format!("{} {}", mask(b"s3cr3t/val\"ue"), mask(b"another-one")));
 }
+
+#[test]
+fn a_long_value_is_masked_as_a_whole_and_costs_no_more_than_its_length() {
+    // The search that holds it in one piece takes minutes.
+    for value in ["Zq9".repeat(34_000), (0..17_000).map(|number| format!("é{number:05}")).collect()] {
+        let secret =
+            object(json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "a", "namespace": "n"},
+            "stringData": {"big": value}}));
+        let redactor = Redactor::of([secret.as_ref()]);
+        let start: String = value.chars().take(9_000).collect();
+        for form in [start.clone(), STANDARD.encode(&start)] {
+            let shown = redactor.text(&format!("it is {form}!")).into_owned();
+            let rest = shown.strip_prefix(&format!("it is {}", mask(value.as_bytes()))).unwrap();
+            assert!(rest.len() <= 2 * 64 + 1 && rest.ends_with('!'), "{} bytes are left", rest.len());
+        }
+        assert_eq!(redactor.object(&secret).body["stringData"]["big"], json!(mask(value.as_bytes())));
+    }
+}

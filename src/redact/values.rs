@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use aho_corasick::{AhoCorasick, MatchKind};
+use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE, URL_SAFE_NO_PAD};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
@@ -18,6 +18,10 @@ use crate::api::{Object, ObjectMeta, definition, names};
 const SHORTEST: usize = 6;
 /// A line of a longer value counts by itself when it is at least as long, e.g. each line of a key in PEM.
 const SHORTEST_LINE: usize = 16;
+/// A longer text is looked for in pieces: the search costs more than its length when it repeats itself.
+const PIECE: usize = 64;
+/// What is longer is known by its beginning, and by its place.
+const LONGEST: usize = 64 * 1024;
 /// Keys of Argo CD's cluster Secrets that are open: they name the cluster (argo-cd docs, "Clusters").
 pub const OPEN_CLUSTER_KEYS: [&str; 4] = ["name", "server", "project", "namespaces"];
 /// Label of those Secrets.
@@ -90,9 +94,12 @@ impl Needles {
     /// Learns one value in every form in which it may turn up.
     pub(super) fn value(&mut self, value: &[u8]) {
         let mask = mask(value);
+        let text = std::str::from_utf8(value).ok();
+        let text = text.and_then(|text| text.get(..text.floor_char_boundary(LONGEST)));
+        let value = value.get(..LONGEST).unwrap_or(value);
         let base64 = [&STANDARD, &STANDARD_NO_PAD, &URL_SAFE, &URL_SAFE_NO_PAD];
         let mut forms: BTreeSet<String> = base64.iter().map(|engine| engine.encode(value)).collect();
-        if let Ok(text) = std::str::from_utf8(value) {
+        if let Some(text) = text {
             let lines = text.lines().map(str::trim).filter(|line| line.len() >= SHORTEST_LINE);
             for text in [text, text.trim()].into_iter().chain(lines) {
                 forms.insert(text.to_owned());
@@ -103,8 +110,8 @@ impl Needles {
                 forms.insert(utf8_percent_encode(text, FORM).to_string().replace("%20", "+"));
             }
         }
-        let long = forms.into_iter().filter(|form| form.len() >= SHORTEST);
-        self.0.extend(long.map(|form| (form, mask.clone())));
+        let pieces = forms.iter().flat_map(|form| pieces(form)).filter(|piece| piece.len() >= SHORTEST);
+        self.0.extend(pieces.map(|piece| (piece.to_owned(), mask.clone())));
     }
 
     pub(super) fn extend(&mut self, others: Self) {
@@ -115,7 +122,11 @@ impl Needles {
         if self.0.is_empty() {
             return Redactor::default();
         }
-        let built = AhoCorasick::builder().match_kind(MatchKind::LeftmostLongest).build(self.0.keys());
+        let built = AhoCorasick::builder()
+            .match_kind(MatchKind::LeftmostLongest)
+            // The table of a DFA is as large as all values together, many times over.
+            .kind(Some(AhoCorasickKind::ContiguousNFA))
+            .build(self.0.keys());
         match built {
             Ok(values) => {
                 Redactor { values: Some(values), masks: self.0.values().cloned().collect(), overflow: false }
@@ -150,9 +161,26 @@ impl Redactor {
             return Cow::Borrowed("<withheld: too many secrets to look for>");
         }
         match &self.values {
-            Some(values) if values.is_match(text) => Cow::Owned(values.replace_all(text, &self.masks)),
+            Some(values) if values.is_match(text) => Cow::Owned(self.masked(values, text)),
             _ => Cow::Borrowed(text),
         }
+    }
+
+    /// The pieces of one value that follow each other have one mask.
+    fn masked(&self, values: &AhoCorasick, text: &str) -> String {
+        let mut masked = String::with_capacity(text.len());
+        let mut last: Option<(usize, &str)> = None;
+        for found in values.find_iter(text) {
+            let from = last.map_or(0, |(end, _)| end);
+            let mask = self.masks.get(found.pattern().as_usize()).map_or("", String::as_str);
+            masked.push_str(text.get(from..found.start()).unwrap_or_default());
+            if last != Some((found.start(), mask)) {
+                masked.push_str(mask);
+            }
+            last = Some((found.end(), mask));
+        }
+        masked.push_str(text.get(last.map_or(0, |(end, _)| end)..).unwrap_or_default());
+        masked
     }
 
     /// An object without values of Secrets; the same one when it holds none.
@@ -242,6 +270,18 @@ impl Redactor {
             _ => false,
         }
     }
+}
+
+/// A text in pieces of which none is long, and none is a short rest.
+fn pieces(mut rest: &str) -> Vec<&str> {
+    let mut pieces = Vec::new();
+    while rest.len() >= 2 * PIECE {
+        let (piece, after) = rest.split_at(rest.floor_char_boundary(PIECE));
+        pieces.push(piece);
+        rest = after;
+    }
+    pieces.push(rest);
+    pieces
 }
 
 /// The secret values of one object, short ones too: for texts about that very object, where even `80` is to

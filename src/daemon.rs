@@ -316,7 +316,7 @@ impl Daemon {
                 ),
             );
         }
-        let hand_over = HandOver::new(mirror, gate, settings.fleet, clock, parts.hub, parts.export);
+        let hand_over = HandOver::new(store, gate, settings.fleet, clock, parts.hub, parts.export);
         spawn.endless("hand-over", hand_over.run(changed, stop.clone()));
         let running = spawn.running;
         tasks.close();

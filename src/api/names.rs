@@ -73,5 +73,7 @@ pub const TAG_TERM: &str = "fleetwright.dev/term";
 pub const OWNER_GIT: &str = "fleetwright.dev/git";
 /// Owner of fields that an instance's graph states.
 pub const OWNER_GRAPH: &str = "kro.run/applyset";
+/// Owner of the record of what was handed over.
+pub const OWNER_HAND_OVER: &str = "fleetwright.dev/hand-over";
 /// Owner of namespaces that nobody declared.
 pub const OWNER_IMPLICIT: &str = "fleetwright.dev/implicit";

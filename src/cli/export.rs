@@ -54,7 +54,9 @@ impl Export {
             };
         let objects = store.list(&Selector::all()).await?.objects;
         let wanted = argocd::hand_over(&objects, config.fleet.id.as_str());
-        Directory::new(&self.dir).write(&wanted)?;
+        let directory = Directory::new(&self.dir);
+        directory.write(&wanted)?;
+        directory.remove_others(&wanted)?;
         spinner.finish_and_clear();
         output::print(&format!("{} in {}\n", count(wanted.len(), "file"), self.dir.display()))?;
         Ok(output::DONE)

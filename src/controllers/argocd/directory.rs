@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use crate::api::Object;
+use crate::api::{Object, ObjectKey};
 use crate::yaml;
 
 /// First line of every file that is kept here: only files that begin with it are ever removed.
@@ -32,21 +32,15 @@ impl Directory {
         Self { path: path.into() }
     }
 
-    /// Writes one file per object, readable by the owner alone since Secrets are among them, and removes
-    /// files that were written for objects that are no longer wanted. Unchanged files are left alone.
+    /// Writes one file per object, readable by the owner alone since Secrets are among them. Unchanged files
+    /// are left alone.
     ///
     /// # Errors
     /// Names the file.
     pub fn write(&self, objects: &[Object]) -> Result<(), ExportError> {
-        let failed = |action: &'static str, path: &Path| {
-            let path = path.display().to_string();
-            move |source| ExportError { action, path, source }
-        };
         std::fs::create_dir_all(&self.path).map_err(failed("create", &self.path))?;
-        let mut kept = BTreeSet::new();
         for object in objects {
-            let name = file_name(object);
-            let path = self.path.join(&name);
+            let path = self.path.join(file_name(&object.key()));
             let text = format!("{MARK}{}", yaml::to_string(&object.to_value()));
             if std::fs::read_to_string(&path).ok().as_deref() != Some(&text) {
                 // A temporary file is created with mode 0600, and a rename is never half done.
@@ -55,27 +49,53 @@ impl Directory {
                 file.write_all(text.as_bytes()).map_err(failed("write", &path))?;
                 file.persist(&path).map_err(|error| failed("replace", &path)(error.error))?;
             }
-            kept.insert(name);
         }
+        Ok(())
+    }
+
+    /// Removes the files of objects, if they were written here.
+    ///
+    /// # Errors
+    /// Names the file.
+    pub fn remove(&self, gone: &BTreeSet<ObjectKey>) -> Result<(), ExportError> {
+        gone.iter().try_for_each(|key| remove_ours(&self.path.join(file_name(key))))
+    }
+
+    /// Removes what was written here for any other object: for those who say that these are all.
+    ///
+    /// # Errors
+    /// Names the file.
+    pub fn remove_others(&self, objects: &[Object]) -> Result<(), ExportError> {
+        let kept: BTreeSet<String> = objects.iter().map(|object| file_name(&object.key())).collect();
         for entry in std::fs::read_dir(&self.path).map_err(failed("list", &self.path))? {
             let entry = entry.map_err(failed("list", &self.path))?;
             let name = entry.file_name().to_string_lossy().into_owned();
             let is_yaml = Path::new(&name).extension().is_some_and(|extension| extension == "yaml");
-            if kept.contains(&name) || !is_yaml {
-                continue;
-            }
-            let ours = std::fs::read_to_string(entry.path()).is_ok_and(|text| text.starts_with(MARK));
-            if ours {
-                std::fs::remove_file(entry.path()).map_err(failed("remove", &entry.path()))?;
+            if is_yaml && !kept.contains(&name) {
+                remove_ours(&entry.path())?;
             }
         }
         Ok(())
     }
 }
 
-fn file_name(object: &Object) -> String {
-    let parts = [object.kind.to_lowercase(), object.metadata.namespace.clone(), object.metadata.name.clone()];
-    let parts: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+fn failed(action: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> ExportError {
+    let path = path.display().to_string();
+    move |source| ExportError { action, path, source }
+}
+
+fn remove_ours(path: &Path) -> Result<(), ExportError> {
+    let ours = std::fs::read_to_string(path).is_ok_and(|text| text.starts_with(MARK));
+    if ours { std::fs::remove_file(path).map_err(failed("remove", path)) } else { Ok(()) }
+}
+
+fn file_name(key: &ObjectKey) -> String {
+    let kind = key.kind.to_lowercase();
+    let parts: Vec<&str> = [&kind, &key.namespace, &key.name]
+        .into_iter()
+        .map(String::as_str)
+        .filter(|part| !part.is_empty())
+        .collect();
     format!("{}.yaml", parts.join("--"))
 }
 
@@ -101,6 +121,11 @@ mod tests {
         let foreign = home.path().join("out/mine.yaml");
         std::fs::write(&foreign, "a: 1\n").unwrap();
         directory.write(&[]).unwrap();
+        assert!(file.exists(), "what is merely not there is not gone");
+        directory.remove(&BTreeSet::from([secret.key()])).unwrap();
+        assert!(!file.exists() && foreign.exists());
+        directory.write(std::slice::from_ref(&secret)).unwrap();
+        directory.remove_others(&[]).unwrap();
         assert!(!file.exists() && foreign.exists());
     }
 }

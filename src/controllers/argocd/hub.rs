@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use kube::api::{Api, DeleteParams, DynamicObject, ListParams, Patch, PatchParams};
 use kube::core::{ApiResource, GroupVersionKind as KubeKind};
 
-use crate::api::{GroupKind, Object};
+use crate::api::{GroupKind, Object, ObjectKey};
 use crate::argocd;
 
 /// Field manager of everything that is written.
@@ -48,12 +48,17 @@ impl Hub {
         Self { client }
     }
 
-    /// Applies what is wanted, and removes what this fleet once wrote and no longer wants. Other people's
-    /// labels and annotations stay: server-side apply owns only the fields that it sends.
+    /// Applies what is wanted, and removes of what is `gone` whatever carries this fleet's label. Other
+    /// people's labels and annotations stay: server-side apply owns only the fields that it sends.
     ///
     /// # Errors
     /// Stops at the first request that fails.
-    pub async fn apply(&self, wanted: &[Object], fleet: &str) -> Result<(), HubError> {
+    pub async fn apply(
+        &self,
+        wanted: &[Object],
+        gone: &BTreeSet<ObjectKey>,
+        fleet: &str,
+    ) -> Result<(), HubError> {
         let parameters = PatchParams::apply(FIELD_MANAGER).force();
         for object in wanted {
             let api = self.api(object);
@@ -64,7 +69,9 @@ impl Hub {
                 HubError::Request { action: "apply", object: key, source: Box::new(source) }
             })?;
         }
-        let keep: BTreeSet<_> = wanted.iter().map(Object::key).collect();
+        if gone.is_empty() {
+            return Ok(());
+        }
         for kind in argocd::kinds().into_iter().rev() {
             let resource = resource_of(&kind);
             let all: Api<DynamicObject> = Api::all_with(self.client.clone(), &resource);
@@ -81,9 +88,8 @@ impl Hub {
             for object in found {
                 let namespace = object.metadata.namespace.clone().unwrap_or_default();
                 let name = object.metadata.name.clone().unwrap_or_default();
-                let key =
-                    crate::api::ObjectKey::new(kind.group.clone(), kind.kind.clone(), &*namespace, &*name);
-                if keep.contains(&key) || object.metadata.deletion_timestamp.is_some() {
+                let key = ObjectKey::new(kind.group.clone(), kind.kind.clone(), &*namespace, &*name);
+                if !gone.contains(&key) || object.metadata.deletion_timestamp.is_some() {
                     continue;
                 }
                 let api: Api<DynamicObject> =
@@ -143,7 +149,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_wanted_is_applied_by_our_manager_and_the_rest_of_ours_is_removed() {
+    async fn the_wanted_is_applied_by_our_manager_and_what_is_gone_is_removed_and_nothing_else() {
         let (service, mut handle) = mock::pair::<Request<Body>, Response<Body>>();
         let hub = Hub::new(kube::Client::new(service, "default"));
         let secret = Object::from_value(json!({"apiVersion": "v1", "kind": "Secret",
@@ -171,15 +177,21 @@ mod tests {
             )
             .await;
             let old = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "old", "namespace": "argocd"}});
-            let request =
-                answer(&mut handle, &Method::GET, "/api/v1/secrets", list("Secret", json!([stored, old])))
-                    .await;
+            let never_ours = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "b", "namespace": "argocd"}});
+            let request = answer(
+                &mut handle,
+                &Method::GET,
+                "/api/v1/secrets",
+                list("Secret", json!([stored, never_ours, old])),
+            )
+            .await;
             assert!(request.uri().query().unwrap_or_default().contains("labelSelector=fleetwright.dev"));
             answer(&mut handle, &Method::DELETE, "/api/v1/namespaces/argocd/secrets/old", old).await;
             answer(&mut handle, &Method::GET, &format!("{argo}/appprojects"), list("AppProject", json!([])))
                 .await;
         });
-        hub.apply(&[secret], "acme").await.unwrap();
+        let gone = BTreeSet::from([ObjectKey::new("", "Secret", "argocd", "old")]);
+        hub.apply(&[secret], &gone, "acme").await.unwrap();
         server.await.unwrap();
     }
 }

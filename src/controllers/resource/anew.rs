@@ -121,9 +121,6 @@ impl ResourceController {
                 return Some(within);
             }
         }
-        if !subject.is_seen() {
-            return None;
-        }
         let kinds: BTreeSet<&GroupKind> =
             self.managers.keys().filter(|kind| self.settings.protection.covers(kind)).collect();
         let protected = kinds.into_iter().flat_map(|kind| self.mirror.of_kind(kind));

@@ -104,7 +104,7 @@ async fn a_whole_fleet_goes_by_one_commit_that_approves_it() {
         let objects = fleet.bench.objects().await;
         objects
             .into_keys()
-            .filter(|key| !key.starts_with("Approval.") && !key.starts_with("Revision."))
+            .filter(|key| !["Approval.", "HandOver.", "Revision."].iter().any(|kind| key.starts_with(kind)))
             .collect::<Vec<_>>()
     };
     fleet.bench.until("the store is empty", async || left().await.is_empty()).await;

@@ -19,7 +19,8 @@ pub fn to_string(value: &Value) -> String {
         Value::Object(fields) if !fields.is_empty() => write_map(&mut out, fields, 0),
         Value::Array(items) if !items.is_empty() => write_list(&mut out, items, 0),
         other => {
-            write_scalar(&mut out, other, 0);
+            // Indented: at the margin a line of the text could be a mark between documents.
+            write_scalar(&mut out, other, 2);
             out.push('\n');
         }
     }

@@ -384,6 +384,19 @@ fn json_value() -> impl Strategy<Value = Value> {
     })
 }
 
+#[test]
+fn a_text_that_is_all_keeps_its_document_marks() {
+    for text in ["---\n", "...\n---\n", "a\n--- b\n...\n\n"] {
+        let written = to_string(&json!(text));
+        let parsed = parse("a.yaml", &written, &Limits::default());
+        assert_eq!(
+            parsed.documents.iter().map(|it| &it.value).collect::<Vec<_>>(),
+            [&json!(text)],
+            "{written}"
+        );
+    }
+}
+
 proptest! {
     #[test]
     fn any_text_is_read_or_refused(text in prop_oneof![".*", "[ \\t\\n:#\\-?|>\"'{}\\[\\],&*!%@`~<ax0.]{0,80}"]) {

@@ -4,9 +4,11 @@ mod client;
 #[cfg(feature = "simulator")]
 mod demo;
 mod describe;
+mod explain;
 mod export;
 mod freeze;
 mod get;
+mod graph;
 mod logs;
 mod output;
 mod render;
@@ -37,6 +39,8 @@ enum Command {
     Run(run::Run),
     Validate(validate::Validate),
     Render(render::Render),
+    Graph(graph::Graph),
+    Explain(explain::Explain),
     Get(get::Get),
     Describe(describe::Describe),
     Export(export::Export),
@@ -64,6 +68,8 @@ pub fn main() -> ExitCode {
             Command::Run(command) => command.run().await.map(|()| output::DONE),
             Command::Validate(command) => command.run().await,
             Command::Render(command) => command.run().await,
+            Command::Graph(command) => command.run().await,
+            Command::Explain(command) => command.run().await,
             Command::Get(command) => command.run().await,
             Command::Describe(command) => command.run().await,
             Command::Export(command) => command.run().await,

@@ -10,7 +10,7 @@
 
 mod access;
 mod api;
-mod graph_picture;
+pub(crate) mod graph_picture;
 mod metrics;
 mod page;
 mod publish;

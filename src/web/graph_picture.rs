@@ -27,28 +27,30 @@ const SMALL_LETTERS: usize = 25;
 
 /// One box.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Item {
+pub(crate) struct Item {
     /// Name; arrows refer to it.
-    pub(super) id: String,
+    pub(crate) id: String,
     /// The small line under the name, e.g. kind and count.
-    pub(super) detail: String,
+    pub(crate) detail: String,
     /// Colour and sign.
-    pub(super) look: Look,
+    pub(crate) look: Look,
     /// The state in words.
-    pub(super) word: String,
-    /// Where a click leads.
-    pub(super) link: String,
+    pub(crate) word: String,
+    /// Where a click leads; empty for nowhere.
+    pub(crate) link: String,
     /// Names of what it depends on.
-    pub(super) dependencies: Vec<String>,
+    pub(crate) dependencies: Vec<String>,
 }
 
 /// How a box looks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Look {
+pub(crate) enum Look {
     /// As the phase.
     Of(Phase),
     /// It waits for others.
     Waiting,
+    /// It has no state: it is a node of a definition.
+    Plain,
 }
 
 impl Look {
@@ -57,6 +59,7 @@ impl Look {
         match self {
             Self::Of(phase) => phase.name(),
             Self::Waiting => "waiting",
+            Self::Plain => "plain",
         }
     }
 
@@ -69,6 +72,7 @@ impl Look {
             Self::Of(Phase::Progressing) => "◐",
             Self::Of(Phase::Suspended) => "‖",
             Self::Waiting => "○",
+            Self::Plain => "",
         }
     }
 }
@@ -94,15 +98,25 @@ struct Layout {
     edges: Vec<Vec<usize>>,
 }
 
+/// A drawn graph.
+pub(crate) struct Picture {
+    /// An `svg` element.
+    pub(crate) markup: Markup,
+    /// Its width in pixels.
+    pub(crate) width: f64,
+    /// Its height in pixels.
+    pub(crate) height: f64,
+}
+
 /// Draws the graph. Names that no box has are left out; a cycle, which no compiled graph has, is drawn without
 /// the edges that close it.
-pub(super) fn draw(items: &[Item], title: &str) -> Markup {
+pub(crate) fn draw(items: &[Item], title: &str) -> Picture {
     let layout = Layout::of(items);
     let size = |layer: &Vec<usize>| layer.iter().map(|place| layout.bottom(*place)).fold(0.0_f64, f64::max);
     let height = layout.layers.iter().map(size).fold(0.0_f64, f64::max) + MARGIN;
     let layers = layout.layers.len().max(1) as f64;
     let width = layers * WIDTH + (layers - 1.0) * GAP_X + 2.0 * MARGIN;
-    html! {
+    let markup = html! {
         svg.graph viewBox=(format!("0 0 {width:.0} {height:.0}")) width=(format!("{width:.0}"))
             height=(format!("{height:.0}")) role="group" aria-label=(title) {
             defs {
@@ -117,7 +131,8 @@ pub(super) fn draw(items: &[Item], title: &str) -> Markup {
                 }
             }
         }
-    }
+    };
+    Picture { markup, width, height }
 }
 
 fn left(layer: usize) -> f64 {
@@ -127,9 +142,11 @@ fn left(layer: usize) -> f64 {
 fn box_of(item: &Item, x: f64, y: f64) -> Markup {
     let at = |dx: f64, dy: f64| (format!("{:.0}", x + dx), format!("{:.0}", y + dy));
     let (name, detail, state) = (at(14.0, 21.0), at(14.0, 40.0), at(WIDTH - 12.0, 21.0));
-    let said = format!("{}: {}, {}", item.id, item.word, item.detail);
+    let said: Vec<&str> =
+        [item.word.as_str(), &item.detail].into_iter().filter(|it| !it.is_empty()).collect();
+    let said = format!("{}: {}", item.id, said.join(", "));
     html! {
-        a class={ "box " (item.look.class()) } href=(item.link) aria-label=(said) {
+        a class={ "box " (item.look.class()) } href=[Some(&item.link).filter(|link| !link.is_empty())] aria-label=(said) {
             title { (said) }
             rect x=(format!("{x:.0}")) y=(format!("{y:.0}")) width=(WIDTH) height=(HEIGHT) rx="8" {}
             rect.stripe x=(format!("{x:.0}")) y=(format!("{:.0}", y + 10.0)) width="3" height=(HEIGHT - 20.0) rx="1.5" {}
@@ -142,7 +159,8 @@ fn box_of(item: &Item, x: f64, y: f64) -> Markup {
 
 /// Detail and word where both fit; else the detail, and the sign alone tells the state.
 fn small_line(item: &Item) -> String {
-    let both = format!("{} · {}", item.detail, item.word);
+    let both =
+        if item.word.is_empty() { item.detail.clone() } else { format!("{} · {}", item.detail, item.word) };
     if both.chars().count() <= SMALL_LETTERS { both } else { clipped(&item.detail, SMALL_LETTERS) }
 }
 

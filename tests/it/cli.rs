@@ -519,3 +519,36 @@ fn a_running_daemon_is_asked_and_its_store_exported() {
     assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
     assert!(fs::read_to_string(&file).unwrap().contains("cGxhbnRlZC1zM2NyM3QtdmFsdW"));
 }
+
+#[test]
+fn graph_draws_the_definitions_in_each_language() {
+    let fleet = Path::new(env!("CARGO_MANIFEST_DIR")).join("fleet-repo-example");
+    let fleet = fleet.to_str().unwrap();
+    let here = TempDir::new().unwrap();
+    for (format, start) in
+        [("mermaid", "flowchart LR\n"), ("dot", "digraph definitions {\n"), ("svg", "<svg ")]
+    {
+        let done = run(here.path(), &["graph", fleet, "--format", format]);
+        assert_eq!(code(&done), 0, "{}", stderr(&done));
+        assert!(stdout(&done).starts_with(start), "{}", stdout(&done));
+    }
+    let unknown = run(here.path(), &["graph", fleet, "--definition", "nothing"]);
+    assert_eq!(code(&unknown), 2);
+    assert!(stderr(&unknown).contains("no definition `nothing`"), "{}", stderr(&unknown));
+}
+
+#[test]
+fn explain_tells_the_fields_of_built_in_and_of_defined_kinds() {
+    let fleet = Path::new(env!("CARGO_MANIFEST_DIR")).join("fleet-repo-example");
+    let fleet = fleet.to_str().unwrap();
+    let here = TempDir::new().unwrap();
+    let defined = run(here.path(), &["explain", "fleetcluster.spec", fleet]);
+    assert_eq!(code(&defined), 0, "{}", stderr(&defined));
+    assert!(stdout(&defined).contains("KIND:     FleetCluster\n"), "{}", stdout(&defined));
+    let builtin = run(here.path(), &["explain", "vpcs.spec.cidrBlocks", "none"]);
+    assert_eq!(code(&builtin), 0, "{}", stderr(&builtin));
+    assert!(stdout(&builtin).contains("FIELD:    spec.cidrBlocks <[]string>"), "{}", stdout(&builtin));
+    let misspelt = run(here.path(), &["explain", "vpc.spec.cidrblok", "none"]);
+    assert_eq!(code(&misspelt), 2);
+    assert!(stderr(&misspelt).contains("did you mean `cidrBlocks`?"), "{}", stderr(&misspelt));
+}

@@ -170,7 +170,7 @@ fn picture(nodes: &[&Node], name: &str, path: &str) -> Markup {
             }
         })
         .collect();
-    draw(&items, &format!("Graph of {name}"))
+    draw(&items, &format!("Graph of {name}")).markup
 }
 
 /// AWS's own word for what a node's only resource is doing.

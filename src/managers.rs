@@ -106,6 +106,13 @@ pub struct Owned {
     pub tags: BTreeMap<String, String>,
 }
 
+impl Owned {
+    /// Whether it is a fleet's by its own tags. Lists are filtered by AWS where it can, and believed nowhere.
+    fn is_of(&self, fleet: &FleetId) -> bool {
+        self.tags.get(names::TAG_FLEET).is_some_and(|tag| tag == fleet.as_str())
+    }
+}
+
 /// Whether an observed object can be relied on by what depends on it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Readiness {

@@ -12,16 +12,10 @@ use aws_sdk_iam::types::Tag;
 use serde_json::Value;
 
 use super::fields::{list, text, texts};
-use crate::api::{FleetId, names};
 use crate::aws::{AwsError, ErrorClass};
 use crate::plan::Step;
 
 pub(crate) const GROUP: &str = "iam.services.k8s.aws";
-
-/// Whether tags are those of a fleet's object.
-fn is_of(tags: &BTreeMap<String, String>, fleet: &FleetId) -> bool {
-    tags.get(names::TAG_FLEET).is_some_and(|tag| tag == fleet.as_str())
-}
 
 /// Tags of an answer.
 fn tag_map(tags: &[Tag]) -> BTreeMap<String, String> {

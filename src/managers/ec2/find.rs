@@ -141,7 +141,7 @@ pub(super) async fn owned<T: Described>(aws: &Session, fleet: &FleetId) -> Resul
             tags,
         }
     };
-    Ok(found.iter().map(owned).collect())
+    Ok(found.iter().map(owned).filter(|one| one.is_of(fleet)).collect())
 }
 
 /// An object under another fleet's or another object's tags is never read as ours (decisions 1 and 2).

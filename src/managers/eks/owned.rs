@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::super::Owned;
 use super::super::fields::{text, timestamp};
 use super::tag_map;
-use crate::api::{FleetId, names};
+use crate::api::FleetId;
 use crate::aws::{AwsError, Session};
 
 /// One thing in a list: the name that a spec gives it, and what it is read by.
@@ -46,10 +46,6 @@ fn unless_gone<T>(answer: Result<T, AwsError>) -> Result<Option<T>, AwsError> {
     }
 }
 
-fn is_of(owned: &Owned, fleet: &FleetId) -> bool {
-    owned.tags.get(names::TAG_FLEET).is_some_and(|tag| tag == fleet.as_str())
-}
-
 async fn cluster_names(aws: &Session) -> Result<Vec<String>, AwsError> {
     let names: Result<Vec<String>, _> =
         aws.eks().list_clusters().into_paginator().items().send().collect().await;
@@ -69,7 +65,7 @@ pub(super) async fn clusters(aws: &Session, fleet: &FleetId, held: &[Value]) -> 
         let tags = tag_map(cluster.tags());
         all.extend(found(cluster.arn(), cluster.created_at(), tags, json!({"name": name}), Value::Null));
     }
-    all.retain(|one| is_of(one, fleet));
+    all.retain(|one| one.is_of(fleet));
     Ok(all)
 }
 
@@ -96,7 +92,7 @@ where
             }
             let answer = aws.patiently(|| read(aws.clone(), cluster.clone(), listed.clone())).await;
             let read = unless_gone(answer)?.flatten();
-            all.extend(read.filter(|one| is_of(one, fleet)));
+            all.extend(read.filter(|one| one.is_of(fleet)));
         }
     }
     Ok(all)

@@ -12,7 +12,7 @@ use super::super::fields::{
 };
 use super::super::tagging::{self, TagChanges};
 use super::super::{Desired, Manager, Observed, Owned, Readiness, Refusal, document};
-use super::{GROUP, is_of, removed, settled, tag_keys, tag_list, tag_map, unknown_call};
+use super::{GROUP, removed, settled, tag_keys, tag_list, tag_map, unknown_call};
 use crate::api::{FleetId, GroupKind};
 use crate::aws::{AwsError, Session};
 use crate::plan::{Operation, Step};
@@ -215,7 +215,7 @@ impl Manager for PolicyManager {
             let spec = json!({"name": name, "path": path});
             all.push(Owned { arn, life, spec, status: Value::Null, tags });
         }
-        all.retain(|policy| is_of(&policy.tags, fleet));
+        all.retain(|policy| policy.is_of(fleet));
         Ok(all)
     }
 

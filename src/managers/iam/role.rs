@@ -15,7 +15,7 @@ use super::super::fields::{
 };
 use super::super::tagging::{self, TagChanges};
 use super::super::{Desired, Manager, Observed, Owned, Readiness, Refusal, document};
-use super::{GROUP, is_of, removed, settled, tag_keys, tag_list, tag_map, unknown_call};
+use super::{GROUP, removed, settled, tag_keys, tag_list, tag_map, unknown_call};
 use crate::api::{FleetId, GroupKind};
 use crate::aws::{AwsError, Session};
 use crate::plan::{Operation, Step};
@@ -288,7 +288,7 @@ impl Manager for RoleManager {
                 })
             }));
         }
-        all.retain(|role| is_of(&role.tags, fleet));
+        all.retain(|role| role.is_of(fleet));
         Ok(all)
     }
 

@@ -9,6 +9,7 @@ mod check;
 mod eval;
 mod functions;
 mod library;
+mod lower;
 mod parse;
 mod reads;
 pub mod template;
@@ -138,6 +139,8 @@ pub struct Expression {
     /// Fields and keys in the source: all that an error may name.
     spelt: BTreeSet<String>,
     concealed: bool,
+    omits: bool,
+    conditions: Vec<String>,
 }
 
 impl Expression {
@@ -146,7 +149,10 @@ impl Expression {
         let mut parsed = parse::parse(source)?;
         let checked = check::check(&mut parsed, scope)?;
         let found = parse::with_stack(|| reads::of(&parsed.ast, &checked.references));
-        parse::with_stack(|| budget::meter(&mut parsed.ast));
+        parse::with_stack(|| {
+            lower::lower(&mut parsed.ast);
+            budget::meter(&mut parsed.ast, &checked.copies);
+        });
         Ok(Self {
             source: source.to_owned(),
             ast: parsed.ast,
@@ -156,6 +162,8 @@ impl Expression {
             place: found.place,
             spelt: found.spelt,
             concealed: false,
+            omits: checked.omits,
+            conditions: checked.conditions,
         })
     }
 
@@ -195,8 +203,24 @@ impl Expression {
         self.place.as_ref()
     }
 
+    /// Whether it calls `omit()`, which has no meaning in conditions, iterators and the status.
+    pub fn uses_omit(&self) -> bool {
+        self.omits
+    }
+
+    /// The types of the conditions that it makes, as far as the source spells them.
+    pub fn condition_types(&self) -> &[String] {
+        &self.conditions
+    }
+
     /// Computes its value; absent optionals are null, timestamps and durations are text.
     pub fn evaluate(&self, bindings: &Bindings<'_>) -> Result<Value, EvalError> {
+        self.evaluate_field(bindings)?
+            .ok_or_else(|| EvalError::Fatal("omit() removes a field or an item, and this is none".to_owned()))
+    }
+
+    /// Computes its value as that of a field or an item; nothing when `omit()` says that it is not to be there.
+    pub fn evaluate_field(&self, bindings: &Bindings<'_>) -> Result<Option<Value>, EvalError> {
         eval::evaluate(self, bindings)
     }
 }

@@ -5,14 +5,18 @@
 //! the same way ("Resource usage by validation functions"), with other prices.
 
 use std::cell::Cell;
+use std::collections::BTreeSet;
 
-use ::cel::common::ast::{CallExpr, EntryExpr, Expr, LiteralValue, operators};
+use ::cel::common::ast::{CallExpr, ComprehensionExpr, EntryExpr, Expr, LiteralValue, operators};
 use ::cel::common::types::{
     CelBytes, CelInt, CelList, CelMap, CelMapKey, CelOptional, CelString, DYN_TYPE, INT_TYPE, LIST_TYPE,
     STRING_TYPE,
 };
 use ::cel::common::value::{CowVal, Val};
 use ::cel::{DeclarationError, Env, ExecutionError, IdedExpr};
+
+use super::functions::is_namespace;
+use super::library::MERGED;
 
 /// Values of one evaluation: walked, copied or made. A definition of a thousand children needs some ten
 /// thousand.
@@ -66,7 +70,8 @@ pub(super) fn plain(text: &str) -> String {
     text.replace(REPLACE, "replace").replace(JOIN, "join")
 }
 
-fn pay(units: u64) -> Result<(), ExecutionError> {
+/// Takes units from what is left, or fails.
+pub(super) fn pay(units: u64) -> Result<(), ExecutionError> {
     match LEFT.get().checked_sub(units) {
         Some(left) => {
             LEFT.set(left);
@@ -113,7 +118,7 @@ fn answer<'b, 'v>(
 }
 
 /// Pays for a value with all that is in it.
-fn charge(value: &(dyn Val + '_)) -> Result<(), ExecutionError> {
+pub(super) fn charge(value: &(dyn Val + '_)) -> Result<(), ExecutionError> {
     let text = |bytes: usize| pay(1 + (bytes / BYTES_PER_UNIT) as u64);
     if let Some(value) = value.downcast_ref::<CelString<'_>>() {
         return text(value.inner().len());
@@ -179,54 +184,119 @@ fn join<'b, 'v>(args: Arguments<'b, 'v>) -> Outcome<'b, 'v> {
     Ok(CowVal::owned(CelString::from(parts.join(by))))
 }
 
-/// Adds the payments to a checked syntax tree, and answers how many nodes it had. The caller sees to the stack.
-pub(super) fn meter(node: &mut IdedExpr) -> usize {
-    1 + match &mut node.expr {
-        Expr::Unspecified | Expr::Ident(_) | Expr::Literal(_) => 0,
-        Expr::Select(select) => meter(&mut select.operand),
-        Expr::List(list) => list.elements.iter_mut().map(charged).sum(),
-        Expr::Map(map) => map.entries.iter_mut().map(|entry| meter_entry(&mut entry.expr)).sum(),
-        Expr::Struct(structure) => {
-            structure.entries.iter_mut().map(|entry| meter_entry(&mut entry.expr)).sum()
-        }
-        Expr::Comprehension(walk) => {
-            let body = meter(&mut walk.loop_cond) + meter(&mut walk.loop_step);
-            let once = meter(&mut walk.iter_range) + meter(&mut walk.accu_init) + meter(&mut walk.result);
-            wrap(&mut walk.iter_range, WALK, i64::try_from(1 + body / NODES_PER_UNIT).ok());
-            body + once
-        }
-        Expr::Call(call) => {
-            let (nodes, makes) = meter_call(call);
-            if makes {
-                wrap(node, CHARGE, None);
+/// Adds the payments to a checked syntax tree; `copies` are selects that copy the field. The caller sees to
+/// the stack.
+pub(super) fn meter(root: &mut IdedExpr, copies: &BTreeSet<u64>) {
+    Meter { copies }.node(root);
+}
+
+struct Meter<'a> {
+    copies: &'a BTreeSet<u64>,
+}
+
+impl Meter<'_> {
+    /// Meters a node; answers how many nodes it has.
+    fn node(&self, node: &mut IdedExpr) -> usize {
+        1 + match &mut node.expr {
+            Expr::Unspecified | Expr::Ident(_) | Expr::Literal(_) => 0,
+            Expr::Select(select) => {
+                let nodes = self.node(&mut select.operand);
+                if self.copies.contains(&node.id) {
+                    wrap(node, CHARGE, None);
+                }
+                nodes
             }
-            nodes
+            Expr::List(list) => list.elements.iter_mut().map(|element| self.charged(element)).sum(),
+            Expr::Map(map) => map.entries.iter_mut().map(|entry| self.entry(&mut entry.expr)).sum(),
+            Expr::Struct(structure) => {
+                structure.entries.iter_mut().map(|entry| self.entry(&mut entry.expr)).sum()
+            }
+            Expr::Comprehension(walk) => self.comprehension(walk),
+            Expr::Call(call) => {
+                let (nodes, makes) = self.call(call);
+                if makes {
+                    wrap(node, CHARGE, None);
+                }
+                nodes
+            }
         }
     }
-}
 
-fn meter_entry(entry: &mut EntryExpr) -> usize {
-    match entry {
-        EntryExpr::StructField(field) => charged(&mut field.value),
-        EntryExpr::MapEntry(entry) => charged(&mut entry.key) + charged(&mut entry.value),
+    /// What a loop begins with is copied, and so is what it yields, except where it is built in place.
+    fn comprehension(&self, walk: &mut ComprehensionExpr) -> usize {
+        let body = self.node(&mut walk.loop_cond) + self.node(&mut walk.loop_step);
+        let mut once = self.node(&mut walk.iter_range) + self.charged(&mut walk.accu_init);
+        once += match &walk.result.expr {
+            Expr::Ident(name) if name == ACCUMULATOR => 1,
+            _ => self.charged(&mut walk.result),
+        };
+        wrap(&mut walk.iter_range, WALK, i64::try_from(1 + body / NODES_PER_UNIT).ok());
+        body + once
     }
-}
 
-/// Meters a node whose value is copied or looked at as a whole.
-fn charged(node: &mut IdedExpr) -> usize {
-    let nodes = meter(node);
-    let paid = matches!(&node.expr, Expr::Literal(_))
-        || matches!(&node.expr, Expr::Call(call) if call.func_name == CHARGE);
-    if !paid {
-        wrap(node, CHARGE, None);
+    fn entry(&self, entry: &mut EntryExpr) -> usize {
+        match entry {
+            EntryExpr::StructField(field) => self.charged(&mut field.value),
+            EntryExpr::MapEntry(entry) => self.charged(&mut entry.key) + self.charged(&mut entry.value),
+        }
     }
-    nodes
-}
 
-/// Meters a call; answers its nodes and whether its value must be paid for.
-fn meter_call(call: &mut CallExpr) -> (usize, bool) {
-    let is_operator = call.target.is_none() && call.func_name.starts_with(['_', '!', '-', '@']);
-    if is_operator {
+    /// Meters a node whose value is copied or looked at as a whole.
+    fn charged(&self, node: &mut IdedExpr) -> usize {
+        let nodes = self.node(node);
+        let paid = match &node.expr {
+            Expr::Literal(_) => true,
+            // An empty list, which every loop over nothing begins with.
+            Expr::List(list) => list.elements.is_empty(),
+            Expr::Call(call) => call.func_name == CHARGE,
+            _ => false,
+        };
+        if !paid {
+            wrap(node, CHARGE, None);
+        }
+        nodes
+    }
+
+    /// Meters a call; answers its nodes and whether its value must be paid for.
+    fn call(&self, call: &mut CallExpr) -> (usize, bool) {
+        let is_operator = call.target.is_none() && call.func_name.starts_with(['_', '!', '-', '@']);
+        if is_operator {
+            return self.operator(call);
+        }
+        let free = call.target.is_none() && matches!(call.func_name.as_str(), "size" | "type" | "dyn");
+        let mut nodes =
+            call.args.iter_mut().map(|arg| if free { self.node(arg) } else { self.charged(arg) }).sum();
+        let function = call.func_name.clone();
+        let target = call.target.as_deref_mut().filter(|target| !is_namespace(target, &function));
+        let is_method = target.is_some();
+        let pattern = if is_method { call.args.first() } else { call.args.last() };
+        let pattern = pattern.map_or(PLAIN_PATTERN, price_of_pattern);
+        let receiver = match target {
+            Some(target) => {
+                nodes += self.charged(target);
+                Some(target)
+            }
+            None => call.args.first_mut(),
+        };
+        if let Some(receiver) = receiver {
+            match function.as_str() {
+                "matches" => wrap(receiver, PRICE, Some(pattern)),
+                "find" | "findAll" if is_method => wrap(receiver, PRICE, Some(pattern)),
+                "distinct" | "indexOf" | "lastIndexOf" | "sum" if is_method => wrap(receiver, SQUARE, None),
+                // One value for each character, which charging by bytes does not cover.
+                "split" if is_method => wrap(receiver, WALK, Some(1)),
+                _ => {}
+            }
+        }
+        match function.as_str() {
+            "replace" if is_method => REPLACE.clone_into(&mut call.func_name),
+            "join" if is_method => JOIN.clone_into(&mut call.func_name),
+            _ => {}
+        }
+        (nodes, !free)
+    }
+
+    fn operator(&self, call: &mut CallExpr) -> (usize, bool) {
         let whole: &[usize] = match (call.func_name.as_str(), call.args.as_slice()) {
             (operators::IN, _) => &[1],
             // What is compared to a literal is looked at as far as the literal goes.
@@ -235,43 +305,17 @@ fn meter_call(call: &mut CallExpr) -> (usize, bool) {
         };
         let extends = matches!(call.args.first(), Some(IdedExpr { expr: Expr::Ident(name), .. }) if name == ACCUMULATOR);
         let metered = call.args.iter_mut().enumerate();
-        let nodes =
-            metered.map(|(index, arg)| if whole.contains(&index) { charged(arg) } else { meter(arg) }).sum();
-        return (nodes, call.func_name == operators::ADD && !extends);
+        let nodes = metered
+            .map(|(index, arg)| if whole.contains(&index) { self.charged(arg) } else { self.node(arg) })
+            .sum();
+        let makes = match call.func_name.as_str() {
+            operators::ADD => !extends,
+            // They hold a copy of what they find.
+            operators::OPT_SELECT | operators::OPT_INDEX | MERGED => true,
+            _ => false,
+        };
+        (nodes, makes)
     }
-    let free = call.target.is_none() && matches!(call.func_name.as_str(), "size" | "type" | "dyn");
-    let mut nodes = call.args.iter_mut().map(|arg| if free { meter(arg) } else { charged(arg) }).sum();
-    let pattern = call.args.last().map_or(PLAIN_PATTERN, price_of_pattern);
-    let target = call.target.as_deref_mut().filter(|target| !is_namespace(target, &call.func_name));
-    let is_method = target.is_some();
-    let receiver = match target {
-        Some(target) => {
-            nodes += charged(target);
-            Some(target)
-        }
-        None => call.args.first_mut(),
-    };
-    if let Some(receiver) = receiver {
-        match call.func_name.as_str() {
-            "matches" => wrap(receiver, PRICE, Some(pattern)),
-            "distinct" | "indexOf" | "lastIndexOf" | "sum" if is_method => wrap(receiver, SQUARE, None),
-            // One value for each character, which charging by bytes does not cover.
-            "split" if is_method => wrap(receiver, WALK, Some(1)),
-            _ => {}
-        }
-    }
-    match call.func_name.as_str() {
-        "replace" if is_method => REPLACE.clone_into(&mut call.func_name),
-        "join" if is_method => JOIN.clone_into(&mut call.func_name),
-        _ => {}
-    }
-    (nodes, !free)
-}
-
-/// `base64` in `base64.encode(…)` is no value.
-fn is_namespace(target: &IdedExpr, function: &str) -> bool {
-    let Expr::Ident(name) = &target.expr else { return false };
-    super::functions::FUNCTIONS.contains_key(&format!("{name}.{function}"))
 }
 
 fn is_literal(node: &IdedExpr) -> bool {

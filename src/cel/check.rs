@@ -11,30 +11,66 @@ use ::cel::common::ast::{
     CallExpr, ComprehensionExpr, EntryExpr, Expr, LiteralValue, MapExpr, SelectExpr, operators,
 };
 
-use super::functions::FUNCTIONS;
+use super::functions::{FUNCTIONS, method_macros};
 use super::library::ORDERED;
 use super::parse::{Parsed, with_stack};
 use super::{CompileError, Scope, Type};
 use crate::diagnostic::nearest;
 
 /// Names of types, which are values of their own.
-const TYPE_NAMES: [&str; 10] =
-    ["bool", "bytes", "double", "int", "list", "map", "null_type", "string", "type", "uint"];
+const TYPE_NAMES: [&str; 18] = [
+    "bool",
+    "bytes",
+    "double",
+    "google.protobuf.Duration",
+    "google.protobuf.Timestamp",
+    "int",
+    "kubernetes.Quantity",
+    "kubernetes.Semver",
+    "kubernetes.URL",
+    "list",
+    "map",
+    "net.CIDR",
+    "net.IP",
+    "null_type",
+    "optional_type",
+    "string",
+    "type",
+    "uint",
+];
+
+/// The variable that exists where conditions of an instance are written.
+const RUNTIME: &str = "runtime";
+const RUNTIME_PLACE: &str = "`runtime` is there in status.conditions only";
 
 /// What checking finds out.
 pub(super) struct Checked {
     pub(super) output: Type,
     pub(super) references: BTreeSet<String>,
+    /// Selects that copy the field, because it is one of an optional value.
+    pub(super) copies: BTreeSet<u64>,
+    /// Whether it calls `omit()`.
+    pub(super) omits: bool,
+    /// Types of conditions that it spells.
+    pub(super) conditions: Vec<String>,
 }
 
 /// Checks a parsed expression against the variables of the scope.
 pub(super) fn check(parsed: &mut Parsed, scope: &Scope) -> Result<Checked, CompileError> {
     let mut ast = std::mem::take(&mut parsed.ast);
-    let mut checker = Checker { parsed, scope, locals: Vec::new(), references: BTreeSet::new() };
-    let output = with_stack(|| checker.expression(&mut ast))?;
-    let references = checker.references;
+    let mut checker = Checker {
+        parsed,
+        scope,
+        locals: Vec::new(),
+        references: BTreeSet::new(),
+        copies: BTreeSet::new(),
+        omits: false,
+        conditions: Vec::new(),
+    };
+    let output = with_stack(|| checker.expression(&mut ast))?.settled();
+    let Checker { references, copies, omits, conditions, .. } = checker;
     parsed.ast = ast;
-    Ok(Checked { output, references })
+    Ok(Checked { output, references, copies, omits, conditions })
 }
 
 struct Checker<'a> {
@@ -43,6 +79,9 @@ struct Checker<'a> {
     /// Variables of macros, innermost last.
     locals: Vec<(String, Type)>,
     references: BTreeSet<String>,
+    copies: BTreeSet<u64>,
+    omits: bool,
+    conditions: Vec<String>,
 }
 
 type Checking = Result<Type, CompileError>;
@@ -66,24 +105,63 @@ impl Checker<'_> {
                 LiteralValue::UInt(_) => Type::Uint,
             }),
             Expr::Ident(name) => self.identifier(id, name),
-            Expr::Select(select) => self.select(id, select),
+            Expr::Select(select) => {
+                if let Some(type_) = self.qualified(select) {
+                    return Ok(type_);
+                }
+                let (found, optional) = self.select(id, select)?;
+                if optional && !select.test {
+                    self.copies.insert(id);
+                }
+                Ok(found)
+            }
             Expr::Call(call) => self.call(id, call),
             Expr::List(list) => {
                 let mut items: Option<Type> = None;
                 for (index, element) in list.elements.iter_mut().enumerate() {
-                    let mut type_ = self.expression(element)?;
+                    let mut type_ = self.part(element)?;
                     if list.optional_indices.contains(&index) {
                         type_ = self.unwrap_optional(element.id, type_)?;
                     }
                     items =
                         Some(items.map_or(type_.clone(), |items| items.join(&type_).unwrap_or(Type::Dyn)));
                 }
-                Ok(Type::list(items.unwrap_or(Type::Dyn)))
+                Ok(Type::list(items.unwrap_or(Type::Free)))
             }
             Expr::Map(map) => self.map(map),
             Expr::Struct(structure) => Err(self.error(id, format!("unknown type `{}`", structure.type_name))),
             Expr::Comprehension(loop_) => self.comprehension(loop_),
         }
+    }
+
+    /// A part of something greater; what is omitted is of any type.
+    fn part(&mut self, node: &mut IdedExpr) -> Checking {
+        let omitted = is_omission(&node.expr);
+        self.expression(node).map(|type_| if omitted { Type::Free } else { type_ })
+    }
+
+    /// A name with dots, of a type or of a variable.
+    fn qualified(&mut self, select: &SelectExpr) -> Option<Type> {
+        let mut names = vec![select.field.as_str()];
+        let mut operand = &select.operand.expr;
+        while let Expr::Select(SelectExpr { operand: inner, field, test: false }) = operand {
+            names.push(field);
+            operand = &inner.expr;
+        }
+        let Expr::Ident(root) = operand else { return None };
+        let is_local = self.locals.iter().any(|(local, _)| local == root);
+        if select.test || is_local {
+            return None;
+        }
+        names.push(root.strip_prefix('.').unwrap_or(root));
+        names.reverse();
+        let name = names.join(".");
+        if let Some(type_) = self.scope.get(&name) {
+            let type_ = type_.clone();
+            self.references.insert(name);
+            return Some(type_);
+        }
+        TYPE_NAMES.contains(&name.as_str()).then_some(Type::Type)
     }
 
     fn identifier(&mut self, id: u64, name: &str) -> Checking {
@@ -98,24 +176,31 @@ impl Checker<'_> {
         if TYPE_NAMES.contains(&name) {
             return Ok(Type::Type);
         }
+        if name == RUNTIME {
+            return Err(self
+                .error(id, format!("unknown identifier `{name}`"))
+                .with_help(Some(RUNTIME_PLACE.into())));
+        }
         let known = self.scope.names().chain(self.locals.iter().map(|(local, _)| local.as_str()));
         let help = nearest(name, known).map(|known| format!("did you mean `{known}`?"));
         Err(self.error(id, format!("unknown identifier `{name}`")).with_help(help))
     }
 
-    fn select(&mut self, id: u64, select: &mut SelectExpr) -> Checking {
+    /// The type of a field, and whether it is one of an optional value.
+    fn select(&mut self, id: u64, select: &mut SelectExpr) -> Result<(Type, bool), CompileError> {
         let operand = self.expression(&mut select.operand)?;
         let place = select.operand.id;
         let (operand, optional) = match operand {
-            Type::Optional(inner) => ((*inner).clone(), true),
+            Type::Optional(inner) => ((*inner).clone().settled_outside(), true),
             operand => (operand, false),
         };
         let field = self.field(id, place, &operand, &mut select.field)?;
-        Ok(match (select.test, optional) {
+        let found = match (select.test, optional) {
             (true, _) => Type::Bool,
             (false, true) => optional_of(field),
-            (false, false) => field,
-        })
+            (false, false) => field.settled_outside(),
+        };
+        Ok((found, optional))
     }
 
     /// The type of a field; a name written with escapes is replaced by the one it stands for.
@@ -176,7 +261,7 @@ impl Checker<'_> {
             if !matches!(key, Type::String | Type::Int | Type::Uint | Type::Bool | Type::Dyn) {
                 return Err(self.error(entry.key.id, format!("a map key cannot be of type {key}")));
             }
-            let mut value = self.expression(&mut entry.value)?;
+            let mut value = self.part(&mut entry.value)?;
             if entry.optional {
                 value = self.unwrap_optional(entry.value.id, value)?;
             }
@@ -187,7 +272,7 @@ impl Checker<'_> {
                 }
             });
         }
-        let (key, value) = types.unwrap_or((Type::Dyn, Type::Dyn));
+        let (key, value) = types.unwrap_or((Type::Free, Type::Free));
         Ok(Type::Map(Arc::new(key), Arc::new(value)))
     }
 
@@ -201,24 +286,31 @@ impl Checker<'_> {
 
     fn comprehension(&mut self, loop_: &mut ComprehensionExpr) -> Checking {
         let range = self.expression(&mut loop_.iter_range)?;
-        let item = match &range {
-            Type::Dyn => Type::Dyn,
-            Type::List(items) => (**items).clone(),
-            Type::Map(keys, _) => (**keys).clone(),
-            Type::Object(_) => Type::String,
+        let (key, item) = match &range {
+            Type::Dyn => (Type::Dyn, Type::Dyn),
+            Type::List(items) => (Type::Int, (**items).clone()),
+            Type::Map(keys, values) => ((**keys).clone(), (**values).clone()),
+            Type::Object(_) => (Type::String, Type::Dyn),
             other => {
                 return Err(
                     self.error(loop_.iter_range.id, format!("cannot iterate over a value of type {other}"))
                 );
             }
         };
-        if !matches!(range, Type::List(_)) {
-            put_in_order(&mut loop_.iter_range);
-        }
+        let is_list = matches!(range, Type::List(_));
         let start = self.expression(&mut loop_.accu_init)?;
         let depth = self.locals.len();
-        self.locals.push((loop_.accu_var.clone(), start.clone()));
-        self.locals.push((loop_.iter_var.clone(), item));
+        self.locals.push((loop_.accu_var.clone(), start.clone().settled_outside()));
+        if let Some(second) = &loop_.iter_var2 {
+            self.locals.push((loop_.iter_var.clone(), key.settled_outside()));
+            self.locals.push((second.clone(), item.settled_outside()));
+        } else {
+            let one = if is_list || range.is_dyn() { item } else { key };
+            self.locals.push((loop_.iter_var.clone(), one.settled_outside()));
+            if !is_list {
+                put_in_order(&mut loop_.iter_range);
+            }
+        }
         let result = self.comprehension_body(loop_, &start);
         self.locals.truncate(depth);
         result
@@ -261,12 +353,21 @@ impl Checker<'_> {
             }
             (None, None) => (call.func_name.clone(), call.func_name.clone()),
         };
-        for argument in &mut call.args {
-            arguments.push(self.expression(argument)?);
+        if name.starts_with("runtime.") && self.scope.get(RUNTIME).is_none() {
+            return Err(self
+                .error(id, format!("unknown function `{shown}`"))
+                .with_help(Some(RUNTIME_PLACE.into())));
+        }
+        self.omits |= name == "omit";
+        if name == "runtime.newCondition" {
+            self.conditions.extend(call.args.first().and_then(type_of_condition));
         }
         let Some(overloads) = FUNCTIONS.get(&name) else {
             return Err(self.unknown_function(id, &name, &shown));
         };
+        for argument in &mut call.args {
+            arguments.push(self.expression(argument)?);
+        }
         let mut results = overloads.iter().filter_map(|overload| overload.apply(&arguments));
         let Some(first) = results.next() else {
             let types: Vec<String> = arguments.iter().map(ToString::to_string).collect();
@@ -279,7 +380,8 @@ impl Checker<'_> {
             return Err(self.error(id, format!("no matching overload for `{applied}`")).with_help(help));
         };
         // Several overloads fit only where an argument is dyn; then so is what they do not agree on.
-        Ok(results.fold(first, |joined, result| joined.join(&result).unwrap_or(Type::Dyn)))
+        let result = results.fold(first, |joined, result| joined.join(&result).unwrap_or(Type::Dyn));
+        Ok(result.settled_outside())
     }
 
     /// The qualified name, when the target spells a namespace and not a variable: `base64.encode`.
@@ -297,7 +399,9 @@ impl Checker<'_> {
     fn unknown_function(&self, id: u64, name: &str, shown: &str) -> CompileError {
         let method = name.starts_with('.');
         let names = FUNCTIONS.keys().filter(|known| known.starts_with('.') == method && !known.contains('@'));
-        let help = match nearest(name, names.map(String::as_str)) {
+        let macros = method_macros().map(|name| format!(".{name}")).filter(|_| method);
+        let names: Vec<String> = names.cloned().chain(macros).collect();
+        let help = match nearest(name, names.iter().map(String::as_str)) {
             Some(known) => Some(format!("did you mean `{}`?", known.trim_start_matches('.'))),
             None => other_form(name).map(|form| format!("write `{form}`")),
         };
@@ -334,12 +438,8 @@ impl Checker<'_> {
         if !matches!(found, Type::Bool | Type::Dyn) {
             return Err(self.error(condition.id, format!("the condition must be bool, found {found}")));
         }
-        let (yes_vague, no_vague) = (is_vague(&yes.expr), is_vague(&no.expr));
-        let (yes, no) = (self.expression(yes)?, self.expression(no)?);
-        let joined = yes.join(&no);
-        if joined.is_some() && yes_vague != no_vague {
-            return Ok(if yes_vague { no } else { yes });
-        }
+        let (yes, no) = (self.part(yes)?, self.part(no)?);
+        let joined = yes.join(&no).map(Type::settled_outside);
         joined.ok_or_else(|| {
             self.error(id, format!("both branches must have one type, found {yes} and {no}"))
                 .with_help(Some("wrap one of them in dyn(...) when that is meant".to_owned()))
@@ -359,7 +459,8 @@ impl Checker<'_> {
 
     fn optional_select(&mut self, id: u64, operand: &mut IdedExpr, field: &mut IdedExpr) -> Checking {
         let type_ = self.expression(operand)?;
-        let type_ = if let Type::Optional(inner) = type_ { (*inner).clone() } else { type_ };
+        let type_ =
+            if let Type::Optional(inner) = type_ { (*inner).clone().settled_outside() } else { type_ };
         let Expr::Literal(LiteralValue::String(name)) = &mut field.expr else {
             return Err(self.error(id, "`.?` needs the name of a field"));
         };
@@ -372,7 +473,7 @@ impl Checker<'_> {
     fn index(&mut self, id: u64, operand: &mut IdedExpr, index: &mut IdedExpr, optional: bool) -> Checking {
         let type_ = self.expression(operand)?;
         let (type_, chained) = match type_ {
-            Type::Optional(inner) => ((*inner).clone(), true),
+            Type::Optional(inner) => ((*inner).clone().settled_outside(), true),
             type_ => (type_, false),
         };
         let by = self.expression(index)?;
@@ -393,7 +494,7 @@ impl Checker<'_> {
                 );
             }
         };
-        Ok(if optional || chained { optional_of(found) } else { found })
+        Ok(if optional || chained { optional_of(found) } else { found.settled_outside() })
     }
 
     fn binary(&mut self, id: u64, name: &str, a: &mut IdedExpr, b: &mut IdedExpr) -> Checking {
@@ -413,17 +514,7 @@ impl Checker<'_> {
                 None => refuse(None),
             },
             "<" | "<=" | ">" | ">=" => match left.join(&right) {
-                Some(
-                    Type::Dyn
-                    | Type::Bool
-                    | Type::Int
-                    | Type::Uint
-                    | Type::Double
-                    | Type::String
-                    | Type::Bytes
-                    | Type::Timestamp
-                    | Type::Duration,
-                ) => Ok(Type::Bool),
+                Some(joined) if joined.has_order() => Ok(Type::Bool),
                 _ => refuse(None),
             },
             "in" => match &right {
@@ -457,17 +548,21 @@ fn optional_of(type_: Type) -> Type {
     if matches!(type_, Type::Optional(_)) { type_ } else { Type::optional(type_) }
 }
 
-/// An empty list, an empty map or no value: of the type of whatever it stands beside.
-fn is_vague(expr: &Expr) -> bool {
-    match expr {
-        Expr::List(list) => list.elements.is_empty(),
-        Expr::Map(map) => map.entries.is_empty(),
-        Expr::Call(call) => match call.target.as_deref().map(|target| &target.expr) {
-            Some(Expr::Ident(namespace)) => namespace == "optional" && call.func_name == "none",
-            _ => call.func_name == "optional.none",
-        },
-        _ => false,
-    }
+fn is_omission(expr: &Expr) -> bool {
+    matches!(expr, Expr::Call(call) if call.func_name == "omit" && call.target.is_none())
+}
+
+/// The type of a new condition, where it is spelt.
+fn type_of_condition(fields: &IdedExpr) -> Option<String> {
+    let Expr::Map(map) = &fields.expr else { return None };
+    let text = |node: &IdedExpr| match &node.expr {
+        Expr::Literal(LiteralValue::String(text)) => Some(text.inner().to_owned()),
+        _ => None,
+    };
+    map.entries.iter().find_map(|entry| match &entry.expr {
+        EntryExpr::MapEntry(entry) if text(&entry.key).as_deref() == Some("type") => text(&entry.value),
+        _ => None,
+    })
 }
 
 fn binary_sign(name: &str) -> Option<&'static str> {

@@ -12,25 +12,36 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Number, Value, json};
 
-use super::library::OWN;
+use super::library::{Cidr, Ip, OWN, Omitted, Quantity};
 use super::{Bindings, EvalError, Expression, Type, budget, parse};
 
 type Boxed<'v> = Box<dyn Val + 'v>;
 
 /// Computes the value of an expression.
-pub(super) fn evaluate(expression: &Expression, bindings: &Bindings<'_>) -> Result<Value, EvalError> {
+pub(super) fn evaluate(expression: &Expression, bindings: &Bindings<'_>) -> Result<Option<Value>, EvalError> {
+    // A variable without a value matters only where the evaluation gets to it.
+    let bound = expression.references.iter().filter_map(|name| {
+        let (value, type_) = bindings.0.get(name.as_str())?;
+        Some((name.as_str(), to_cel(value, type_)))
+    });
+    compute(expression, bound, |value| if is_omitted(value) { Ok(None) } else { to_json(value).map(Some) })
+}
+
+/// Computes the value over given variables, and reads it.
+pub(super) fn compute<'v, R>(
+    expression: &Expression,
+    variables: impl Iterator<Item = (&'v str, Boxed<'v>)>,
+    read: impl FnOnce(&(dyn Val + '_)) -> Result<R, String>,
+) -> Result<R, EvalError> {
     budget::begin();
     parse::with_stack(|| {
         let mut context = Context::with_env(parse::ENVIRONMENT.clone());
-        for name in &expression.references {
-            // A variable without a value matters only where the evaluation gets to it.
-            if let Some((value, type_)) = bindings.0.get(name.as_str()) {
-                context.add_variable_as_val(name.as_str(), to_cel(value, type_));
-            }
+        for (name, value) in variables {
+            context.add_variable_as_val(name, value);
         }
         let result =
             CelValue::resolve_val(&expression.ast, &context).map_err(|error| classify(&error, expression))?;
-        to_json(result.as_ref()).map_err(EvalError::Fatal)
+        read(result.as_ref()).map_err(EvalError::Fatal)
     })
 }
 
@@ -202,7 +213,11 @@ fn duration<'v>(text: &str) -> Option<Boxed<'v>> {
         .then(|| Box::new(CelDuration::from(chrono::Duration::nanoseconds(nanos as i64))) as Boxed<'v>)
 }
 
-/// Writes a value as JSON, or says why it cannot be.
+fn is_omitted(value: &(dyn Val + '_)) -> bool {
+    value.downcast_ref::<Omitted>().is_some()
+}
+
+/// Writes a value as JSON, or says why it cannot be. Items and entries that are omitted are not there.
 pub(super) fn to_json(value: &(dyn Val + '_)) -> Result<Value, String> {
     if value.downcast_ref::<CelNull>().is_some() {
         return Ok(Value::Null);
@@ -244,6 +259,7 @@ pub(super) fn to_json(value: &(dyn Val + '_)) -> Result<Value, String> {
         return list
             .inner()
             .iter()
+            .filter(|item| !is_omitted(item.as_ref()))
             .map(|item| to_json(item.as_ref()))
             .collect::<Result<Vec<_>, _>>()
             .map(Value::Array);
@@ -252,7 +268,7 @@ pub(super) fn to_json(value: &(dyn Val + '_)) -> Result<Value, String> {
         let mut entries: Vec<_> = map.inner().iter().collect();
         entries.sort_by_key(|(key, _)| *key);
         let mut fields = Map::new();
-        for (key, field) in entries {
+        for (key, field) in entries.into_iter().filter(|(_, field)| !is_omitted(field.as_ref())) {
             let name = match key {
                 CelMapKey::String(name) => name.inner().to_owned(),
                 CelMapKey::Int(number) => number.inner().to_string(),
@@ -262,6 +278,17 @@ pub(super) fn to_json(value: &(dyn Val + '_)) -> Result<Value, String> {
             fields.insert(name, to_json(field.as_ref())?);
         }
         return Ok(Value::Object(fields));
+    }
+    if is_omitted(value) {
+        return Err(
+            "omit() stands for a field or an item, not for a value inside of an expression".to_owned()
+        );
+    }
+    let text = (value.downcast_ref::<Ip>().map(|address| address.0.to_string()))
+        .or_else(|| value.downcast_ref::<Cidr>().map(|network| network.0.to_string()))
+        .or_else(|| value.downcast_ref::<Quantity>().map(ToString::to_string));
+    if let Some(text) = text {
+        return Ok(json!(text));
     }
     Err(format!("a value of type {} has no place in an object", value.get_type().name()))
 }

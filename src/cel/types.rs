@@ -41,6 +41,11 @@ pub enum Type {
     Object(Arc<ObjectType>),
     /// A value that may be absent, as `a.?b` yields.
     Optional(Arc<Type>),
+    /// What the items of an empty list are: whatever it is joined with. The checker's own; expressions never
+    /// yield it.
+    Free,
+    /// A type known by its name alone, such as `net.IP`; its values have methods and no parts.
+    Opaque(&'static str),
 }
 
 /// The fields of a structure.
@@ -154,8 +159,8 @@ impl Type {
                 preserve_unknown: object.rest.is_some(),
                 ..Schema::object(object.fields.iter().map(|(name, type_)| (name.clone(), type_.to_schema())))
             },
-            Self::Dyn => Schema { preserve_unknown: true, ..Schema::default() },
-            Self::Null | Self::Duration | Self::Type | Self::Optional(_) => Schema {
+            Self::Dyn | Self::Free => Schema { preserve_unknown: true, ..Schema::default() },
+            Self::Null | Self::Duration | Self::Type | Self::Optional(_) | Self::Opaque(_) => Schema {
                 preserve_unknown: true,
                 description: Some(format!("the type {self} has no schema")),
                 ..Schema::default()
@@ -168,10 +173,61 @@ impl Type {
         *self == Self::Dyn
     }
 
+    /// With dyn in the place of what stays open.
+    pub(super) fn settled(self) -> Self {
+        match self {
+            Self::Free => Self::Dyn,
+            Self::List(items) => Self::list(Arc::unwrap_or_clone(items).settled()),
+            Self::Optional(inner) => Self::optional(Arc::unwrap_or_clone(inner).settled()),
+            Self::Map(key, value) => {
+                let settled = |part: Arc<Self>| Arc::new(Arc::unwrap_or_clone(part).settled());
+                Self::Map(settled(key), settled(value))
+            }
+            other => other,
+        }
+    }
+
+    /// A value of its own is of some type, even where its parts are open.
+    pub(super) fn settled_outside(self) -> Self {
+        if self == Self::Free { Self::Dyn } else { self }
+    }
+
+    /// The type of the variable `runtime`: what the engine itself says of an instance.
+    pub fn runtime() -> Self {
+        let condition = Self::object([
+            ("type", Self::String),
+            ("status", Self::String),
+            ("reason", Self::String),
+            ("message", Self::String),
+            ("observedGeneration", Self::Int),
+            ("lastTransitionTime", Self::Timestamp),
+        ]);
+        let names = ["Ready", "InstanceManaged", "GraphResolved", "ResourcesReady"];
+        Self::object([("conditions", Self::object(names.map(|name| (name, condition.clone()))))])
+    }
+
+    /// Whether values of the type can be sorted.
+    pub(super) fn has_order(&self) -> bool {
+        matches!(
+            self,
+            Self::Dyn
+                | Self::Free
+                | Self::Bool
+                | Self::Int
+                | Self::Uint
+                | Self::Double
+                | Self::String
+                | Self::Bytes
+                | Self::Timestamp
+                | Self::Duration
+        )
+    }
+
     /// The most precise type that values of both have, or nothing when they have nothing in common.
     pub(super) fn join(&self, other: &Type) -> Option<Type> {
         match (self, other) {
             (a, b) if a == b => Some(a.clone()),
+            (Self::Free, other) | (other, Self::Free) => Some(other.clone()),
             (Self::Dyn, _) | (_, Self::Dyn) => Some(Self::Dyn),
             // Null is a value of everything that can be absent.
             (
@@ -193,6 +249,12 @@ impl Type {
             (Self::List(a), Self::List(b)) => Some(Self::list(a.join(b)?)),
             (Self::Optional(a), Self::Optional(b)) => Some(Self::optional(a.join(b)?)),
             (Self::Map(a, x), Self::Map(b, y)) => Some(Self::Map(Arc::new(a.join(b)?), Arc::new(x.join(y)?))),
+            (object @ Self::Object(_), Self::Map(_, value))
+            | (Self::Map(_, value), object @ Self::Object(_))
+                if **value == Self::Free =>
+            {
+                Some(object.clone())
+            }
             (Self::Object(object), Self::Map(key, value)) | (Self::Map(key, value), Self::Object(object)) => {
                 key.join(&Self::String)?;
                 let mut fields = object.fields.values().chain(object.rest.as_ref());
@@ -220,7 +282,7 @@ impl Type {
 impl fmt::Display for Type {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Dyn => f.write_str("dyn"),
+            Self::Dyn | Self::Free => f.write_str("dyn"),
             Self::Null => f.write_str("null"),
             Self::Bool => f.write_str("bool"),
             Self::Int => f.write_str("int"),
@@ -235,6 +297,7 @@ impl fmt::Display for Type {
             Self::Map(key, value) => write!(f, "map({key}, {value})"),
             Self::Object(_) => f.write_str("object"),
             Self::Optional(inner) => write!(f, "optional({inner})"),
+            Self::Opaque(name) => f.write_str(name),
         }
     }
 }

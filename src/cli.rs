@@ -25,6 +25,8 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+use crate::diagnostic::visible_lines;
+
 /// GitOps for fleets of EKS clusters.
 #[derive(Debug, Parser)]
 #[command(name = "fleetwright", version, after_help = output::EXIT_CODES)]
@@ -74,7 +76,7 @@ pub fn main() -> ExitCode {
             Command::Describe(command) => command.run().await,
             Command::Export(command) => command.run().await,
             Command::TakeOver(command) => command.run(),
-            Command::Freeze(command) => command.run(),
+            Command::Freeze(command) => command.run().await,
             Command::Unfreeze(command) => command.run(),
             Command::Version(command) => command.run(),
             #[cfg(feature = "simulator")]
@@ -88,6 +90,6 @@ pub fn main() -> ExitCode {
 
 #[expect(clippy::print_stderr, reason = "the command line is where errors are told")]
 fn fail(error: &anyhow::Error) -> ExitCode {
-    eprintln!("error: {error:#}");
+    eprintln!("error: {}", visible_lines(&format!("{error:#}")));
     output::could_not()
 }

@@ -37,7 +37,7 @@ pub enum ConfigError {
 }
 
 fn lines(findings: &[Diagnostic]) -> String {
-    findings.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+    findings.iter().map(|finding| finding.clone().bounded().to_string()).collect::<Vec<_>>().join("\n")
 }
 
 /// The whole configuration. Paths are relative to the directory of the file.
@@ -182,6 +182,13 @@ pub struct Observe {
     pub accounts: Vec<AccountId>,
     /// Directories and files of the fleet repository: nothing is changed for what comes from them.
     pub paths: Vec<String>,
+}
+
+impl Observe {
+    /// Whether one of the paths is a file of the repository or a directory above it.
+    pub fn covers(path: &str, file: &str) -> bool {
+        file.strip_prefix(path).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    }
 }
 
 /// From when on removals wait for approval.

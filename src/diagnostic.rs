@@ -93,6 +93,14 @@ impl Diagnostic {
         self
     }
 
+    /// The same with what is overlong shortened. What is masked in it must be masked before: a part of a
+    /// secret would not be found.
+    pub fn bounded(mut self) -> Self {
+        self.message = bounded(&self.message).into_owned();
+        self.help = self.help.map(|help| bounded(&help).into_owned());
+        self
+    }
+
     /// Whether the document cannot take effect.
     pub fn is_error(&self) -> bool {
         self.severity == Severity::Error
@@ -112,19 +120,75 @@ impl fmt::Display for Diagnostic {
         };
         write!(f, "{severity}[{}]: {}", self.code, visible(&self.message))?;
         if let Some(help) = &self.help {
-            write!(f, "\n  help: {help}")?;
+            write!(f, "\n  help: {}", visible_lines(help))?;
         }
         Ok(())
     }
 }
 
-/// A text with its control characters written out: names of others go to terminals and logs.
-fn visible(text: &str) -> Cow<'_, str> {
-    if !text.chars().any(char::is_control) {
+/// Characters of a value that a message quotes, and of a message.
+const MOST_QUOTED: usize = 200;
+const MOST_TOLD: usize = 2_000;
+
+/// A message in which no value between backticks, nor the whole, is longer than people read.
+pub fn bounded(message: &str) -> Cow<'_, str> {
+    if message.len() <= MOST_QUOTED {
+        return Cow::Borrowed(message);
+    }
+    let parts = message.split('`').enumerate();
+    let parts: Vec<Cow<'_, str>> = parts
+        .map(|(place, part)| if place % 2 == 1 { shortened(part, MOST_QUOTED) } else { Cow::Borrowed(part) })
+        .collect();
+    Cow::Owned(shortened(&parts.join("`"), MOST_TOLD).into_owned())
+}
+
+/// Beginning and end of a text that is too long.
+fn shortened(text: &str, most: usize) -> Cow<'_, str> {
+    let count = text.chars().count();
+    if count <= most {
         return Cow::Borrowed(text);
     }
-    let written =
-        text.chars().map(|c| if c.is_control() { c.escape_default().to_string() } else { c.to_string() });
+    // With the words between them no longer than allowed, so that it stays as it is another time.
+    let (first, last) = ((most - 40) * 2 / 3, (most - 40) / 3);
+    let start: String = text.chars().take(first).collect();
+    let end: String = text.chars().skip(count - last).collect();
+    Cow::Owned(format!("{start}… ({} characters left out) …{end}", count - first - last))
+}
+
+/// Whether a character steers what shows it: a control character, one that turns the direction of what follows
+/// (Unicode's `Bidi_Control`), ends a line, or is not seen at all.
+fn steers(c: char) -> bool {
+    let unseen = ['\u{61c}', '\u{200b}', '\u{200e}', '\u{200f}', '\u{feff}'];
+    c.is_control()
+        || unseen.contains(&c)
+        || matches!(c, '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{e0000}'..='\u{e007f}')
+}
+
+/// A text with what could steer a terminal written out, line breaks as well: names and messages of others go to
+/// terminals and logs.
+pub fn visible(text: &str) -> Cow<'_, str> {
+    written_out(text, steers)
+}
+
+/// As [`visible`], for a text of several lines.
+pub fn visible_lines(text: &str) -> Cow<'_, str> {
+    written_out(text, |c| c != '\n' && steers(c))
+}
+
+/// As [`visible_lines`], for a text to which this program has given colours: control characters stay.
+pub fn visible_colored(text: &str) -> Cow<'_, str> {
+    written_out(text, |c| !c.is_control() && steers(c))
+}
+
+fn written_out(text: &str, is_hidden: impl Fn(char) -> bool) -> Cow<'_, str> {
+    if !text.chars().any(&is_hidden) {
+        return Cow::Borrowed(text);
+    }
+    let written = text.chars().map(|c| match c {
+        c if !is_hidden(c) => c.to_string(),
+        c if c.is_ascii() => c.escape_default().to_string(),
+        c => c.escape_unicode().to_string(),
+    });
     Cow::Owned(written.collect())
 }
 
@@ -151,6 +215,31 @@ mod tests {
             finding.to_string(),
             "a\\nb.yaml:1:2: error[bad-name]: the name `\\u{1b}[2J` is not allowed"
         );
+    }
+
+    #[test]
+    fn what_turns_or_hides_text_is_written_out_and_the_rest_stays() {
+        let turned = "abc\u{202e}fed\u{2066}\u{200f}\u{feff}\u{9b}";
+        assert_eq!(visible(turned), "abc\\u{202e}fed\\u{2066}\\u{200f}\\u{feff}\\u{9b}");
+        assert_eq!(visible_lines("a\nb\u{2028}c\r"), "a\nb\\u{2028}c\\r");
+        for text in ["größer → 日本語", "\u{1f469}\u{200d}\u{1f4bb}", "مرحبا"] {
+            assert!(matches!(visible(text), Cow::Borrowed(same) if same == text), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_overlong_is_told_in_short() {
+        let huge = "ab".repeat(30_000);
+        let told =
+            Diagnostic::warning("x", format!("digest `{huge}` of `a`")).with_help(huge.clone()).bounded();
+        assert!(told.message.starts_with("digest `abab") && told.message.ends_with("ab` of `a`"));
+        assert!(told.message.contains("(59841 characters left out)"), "{}", told.message);
+        assert_eq!(bounded(&told.message), told.message);
+        assert!(told.message.len() < 300 && told.help.unwrap().len() < 2_100);
+        assert!(bounded(&format!("invalid type: string \"{huge}\"")).len() < 2_100, "other quotes");
+        assert!(bounded(&"`é".repeat(30_000)).len() < 4_200, "quotes inside, and wide characters");
+        let short = format!("`{}`", "é".repeat(MOST_QUOTED));
+        assert_eq!(bounded(&short), short);
     }
 
     #[test]

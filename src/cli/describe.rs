@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::client::{Client, Server};
 use super::get::{find_clusters, moment, sentence, text, trouble};
 use super::output;
-use super::table::{Table, clean};
+use super::table::{Table, first_line};
 use crate::web::Phase;
 use crate::yaml;
 
@@ -119,6 +119,18 @@ fn conditions(value: Option<&Value>) -> String {
     format!("\n{table}")
 }
 
+/// The messages of conditions that a table could not show whole, such as documents to commit, each once and only
+/// where nothing else has shown them.
+fn long_messages(value: Option<&Value>, shown: &mut String) {
+    for condition in value.and_then(Value::as_array).into_iter().flatten() {
+        let message = text(condition, "/message");
+        let Some((_, rest)) = message.trim_end().split_once('\n') else { continue };
+        if !shown.contains(rest) {
+            shown.push_str(&format!("\n{}: {}\n", text(condition, "/type"), message.trim_end()));
+        }
+    }
+}
+
 fn cluster_text(detail: &Value) -> String {
     let at = |pointer: &str| text(detail, pointer);
     let mut shown = fields(&[
@@ -134,9 +146,10 @@ fn cluster_text(detail: &Value) -> String {
         ("Revision", at("/revision")),
         ("Source", at("/source")),
         ("Created", moment(detail, "/created")),
+        ("Not changed", at("/heldBecause")),
         (
             if at("/phase") == "ready" || at("/phase") == "held" { "Note" } else { "Waits for" },
-            sentence(detail),
+            first_line(&sentence(detail)),
         ),
     ]);
     shown.push_str(&conditions(detail.get("conditions")));
@@ -167,6 +180,7 @@ fn cluster_text(detail: &Value) -> String {
     if !held.is_empty() {
         shown.push_str(&format!("\n{}\n", held.trim_end()));
     }
+    long_messages(detail.get("conditions"), &mut shown);
     shown
 }
 
@@ -221,9 +235,11 @@ fn object_text(object: &Value) -> String {
         ("Source", at("/metadata/annotations/fleetwright.dev~1source")),
         ("Revision", at("/metadata/annotations/fleetwright.dev~1revision")),
         ("Deleting since", moment(object, "/metadata/deletionTimestamp")),
-        ("Error", trouble(object).unwrap_or_default()),
+        ("Error", first_line(&trouble(object).unwrap_or_default())),
     ]);
-    shown.push_str(&conditions(object.pointer("/status/conditions")));
+    let all = object.pointer("/status/conditions");
+    shown.push_str(&conditions(all));
+    long_messages(all, &mut shown);
     for part in ["spec", "data", "status"] {
         let Some(mut value) = object.get(part).cloned() else { continue };
         if let Value::Object(entries) = &mut value {
@@ -231,9 +247,47 @@ fn object_text(object: &Value) -> String {
         }
         let lines = yaml::to_string(&value);
         shown.push_str(&format!("\n{part}:\n"));
-        for line in clean(&lines).lines() {
+        for line in lines.lines() {
             shown.push_str(&format!("  {line}\n"));
         }
     }
     shown
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    const DOCUMENT: &str = "apiVersion: fleetwright.dev/v1alpha1\nkind: Approval\nspec:\n  digest: ab";
+
+    #[test]
+    fn a_document_to_commit_is_shown_whole_once_and_in_tables_by_its_first_line() {
+        let message = format!("it has vanished; to have it made anew, commit:\n{DOCUMENT}\n");
+        let condition =
+            |type_: &str, status: &str| json!({"type": type_, "status": status, "message": message});
+        let object = json!({"kind": "VPC", "metadata": {"name": "a"}, "status": {"conditions": [
+            condition("Ready", "False"), condition("ACK.Terminal", "True")]}});
+        let shown = object_text(&object);
+        assert_eq!(shown.matches(DOCUMENT).count(), 1, "{shown}");
+        assert!(
+            shown.contains("Error:        it has vanished; to have it made anew, commit: …\n"),
+            "{shown}"
+        );
+        let cluster =
+            json!({"key": {"name": "c"}, "trouble": message, "conditions": [condition("Healthy", "False")]});
+        let shown = cluster_text(&cluster);
+        assert_eq!(shown.matches(DOCUMENT).count(), 1, "{shown}");
+        let held =
+            json!({"key": {"name": "c"}, "held": message, "conditions": [condition("PruneHeld", "True")]});
+        assert_eq!(cluster_text(&held).matches(DOCUMENT).count(), 1);
+    }
+
+    #[test]
+    fn who_keeps_a_cluster_from_being_changed_is_told() {
+        let frozen = json!({"key": {"name": "c"}, "phase": "ready", "heldBecause": "frozen: everything is frozen by ann"});
+        let shown = cluster_text(&frozen);
+        assert!(shown.contains("Not changed:  frozen: everything is frozen by ann\n"), "{shown}");
+    }
 }

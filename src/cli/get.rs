@@ -10,14 +10,16 @@ use serde_json::Value;
 
 use super::client::{Client, Server};
 use super::output;
-use super::table::{Table, clean};
+use super::table::Table;
+use crate::controllers::gate::CHANGES_HELD;
 use crate::web::Phase;
 use crate::yaml;
 
 /// List what a running daemon knows.
 ///
 /// `clusters` are the instances that Git states, `sync` is the revision in force, `orphans` are AWS objects
-/// of the fleet that nothing in force stands for; any other word is a kind, such as `vpcs` or `ekscluster`.
+/// of the fleet that nothing in force stands for; any other word is a kind, in singular or plural: one of AWS's, such
+/// as `vpcs`, or one that a definition of the fleet creates.
 #[derive(Debug, Args)]
 #[command(after_help = format!("Examples:\n  \
     fleetwright get\n  \
@@ -95,8 +97,8 @@ impl Get {
             _ => Value::Array(rows.clone()),
         };
         match output {
-            Some(Output::Json) => output::print(&(serde_json::to_string_pretty(&whole())? + "\n"))?,
-            Some(Output::Yaml) => output::print(&yaml::to_string(&whole()))?,
+            Some(Output::Json) => output::print_exact(&(serde_json::to_string_pretty(&whole())? + "\n"))?,
+            Some(Output::Yaml) => output::print_exact(&yaml::to_string(&whole()))?,
             Some(Output::Wide) | None => output::print(&text)?,
         }
         Ok(output::DONE)
@@ -132,7 +134,7 @@ pub(super) async fn find_clusters(
 pub(super) fn text(value: &Value, pointer: &str) -> String {
     match value.pointer(pointer) {
         None | Some(Value::Null) => String::new(),
-        Some(Value::String(text)) => clean(text),
+        Some(Value::String(text)) => text.clone(),
         Some(Value::Array(items)) => items.iter().map(|item| text(item, "")).collect::<Vec<_>>().join(","),
         Some(other) => other.to_string(),
     }
@@ -203,7 +205,8 @@ fn clusters(rows: &[Value], answer: &Value, wide: bool) -> Table {
         if wide {
             cells.extend(["/accounts", "/regions", "/revision", "/source"].map(|at| text(row, at)));
         }
-        cells.push(sentence(row));
+        let parts = [sentence(row), text(row, "/heldBecause")];
+        cells.push(parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("; "));
         table.row(cells);
     }
     table
@@ -248,10 +251,12 @@ fn objects(rows: &[Value], wide: bool) -> Table {
             ];
             cells.extend(places.map(|at| text(row, at)));
         }
-        cells.push(trouble(row).unwrap_or_else(|| match ready {
+        let said = trouble(row).unwrap_or_else(|| match ready {
             Some(ready) if text(ready, "/status") != "True" => text(ready, "/message"),
             _ => String::new(),
-        }));
+        });
+        let held = condition(row, CHANGES_HELD).map(|held| text(held, "/message")).unwrap_or_default();
+        cells.push([said, held].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("; "));
         table.row(cells);
     }
     table
@@ -314,7 +319,7 @@ fn sync_text(sync: &Value) -> String {
     if let Some(in_use) = sync.get("inUse").and_then(Value::as_object).filter(|in_use| !in_use.is_empty()) {
         shown.push_str("Gone from Git, still in use:\n");
         for (object, users) in in_use {
-            shown.push_str(&format!("  {} by {}\n", clean(object), text(users, "")));
+            shown.push_str(&format!("  {} by {}\n", object, text(users, "")));
         }
     }
     shown
@@ -324,7 +329,7 @@ fn sync_text(sync: &Value) -> String {
 fn held_text(held: &Value) -> String {
     let mut shown = format!("Held removals: {}\n", text(held, "/reason"));
     for (object, protected) in held.get("removals").and_then(Value::as_object).into_iter().flatten() {
-        shown.push_str(&format!("  {}\n", clean(object)));
+        shown.push_str(&format!("  {object}\n"));
         for lost in protected.as_array().into_iter().flatten() {
             shown.push_str(&format!("    deletes {}\n", text(lost, "")));
         }
@@ -355,6 +360,20 @@ mod tests {
         assert_eq!(nothing("Clusters", None, Some("a")), "there are no clusters in namespace `a`\n");
         assert_eq!(nothing("clusters", Some("x"), None), "there is no cluster of the name `x`\n");
         assert_eq!(nothing("vpcs", None, None), "there are no objects of kind vpcs\n");
+    }
+
+    #[test]
+    fn what_is_frozen_says_so_though_it_is_ready() {
+        let frozen = "frozen: everything is frozen by ann since 2026-03-02T10:07:12Z";
+        let row = json!({"key": {"name": "a"}, "phase": "ready", "heldBecause": frozen});
+        assert!(clusters(&[row], &json!({}), false).to_string().contains(frozen));
+        let ready = |more: Value| {
+            json!({"metadata": {"name": "a"}, "status": {"conditions": [
+            {"type": "Ready", "status": "True", "message": ""}, more]}})
+        };
+        let shown =
+            objects(&[ready(json!({"type": CHANGES_HELD, "status": "True", "message": frozen}))], false);
+        assert!(shown.to_string().contains(frozen), "{shown}");
     }
 
     #[test]

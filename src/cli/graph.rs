@@ -48,7 +48,7 @@ impl Graph {
     pub(super) async fn run(self) -> anyhow::Result<ExitCode> {
         let repository = self.place.read().await?;
         let graphs = wanted(&repository, self.definition.as_deref())?;
-        output::print(&match self.format {
+        output::print_exact(&match self.format {
             Format::Mermaid => mermaid::write(&graphs),
             Format::Dot => dot::write(&graphs),
             Format::Svg => svg::write(&graphs),

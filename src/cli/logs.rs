@@ -7,6 +7,7 @@ use tracing_subscriber::EnvFilter;
 use tracing_subscriber::fmt::MakeWriter;
 
 use crate::config::{Log, LogFormat};
+use crate::diagnostic::visible_colored;
 use crate::redact::Known;
 
 /// Starts logging to standard error.
@@ -30,7 +31,8 @@ where
         LogFormat::Human => true,
         LogFormat::Json => false,
     };
-    let lines = tracing_subscriber::fmt().with_env_filter(filter).with_writer(Masking { writer, known });
+    let lines =
+        tracing_subscriber::fmt().with_env_filter(filter).with_writer(Masking { writer, known, human });
     let started = if human {
         lines.with_ansi(terminal).with_target(false).try_init()
     } else {
@@ -45,12 +47,15 @@ where
 struct Masking<W> {
     writer: W,
     known: Arc<Known>,
+    /// Whether people read it, and not JSON parsers.
+    human: bool,
 }
 
 /// One line on its way. The formatter writes a line at once or in pieces: it goes out whole.
 struct Line<W: Write> {
     writer: W,
     known: Arc<Known>,
+    human: bool,
     text: Vec<u8>,
 }
 
@@ -58,7 +63,8 @@ impl<'a, W: MakeWriter<'a>> MakeWriter<'a> for Masking<W> {
     type Writer = Line<W::Writer>;
 
     fn make_writer(&'a self) -> Self::Writer {
-        Line { writer: self.writer.make_writer(), known: self.known.clone(), text: Vec::new() }
+        let (known, human) = (self.known.clone(), self.human);
+        Line { writer: self.writer.make_writer(), known, human, text: Vec::new() }
     }
 }
 
@@ -71,7 +77,10 @@ impl<W: Write> Write for Line<W> {
     fn flush(&mut self) -> io::Result<()> {
         let text = std::mem::take(&mut self.text);
         let text = String::from_utf8_lossy(&text);
-        self.writer.write_all(self.known.redactor().text(&text).as_bytes())?;
+        let masked = self.known.redactor().text(&text).into_owned();
+        // Control characters in what is logged are written out already.
+        let shown = if self.human { visible_colored(&masked) } else { masked.as_str().into() };
+        self.writer.write_all(shown.as_bytes())?;
         self.writer.flush()
     }
 }

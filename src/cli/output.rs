@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
 
+use crate::diagnostic::visible_lines;
+
 /// What every help text says about exit codes.
 pub(super) const EXIT_CODES: &str = "Exit codes:\n  0  done, nothing to complain about\n  1  done, and errors were \
     found\n  2  could not be done, e.g. wrong arguments or an unreadable directory";
@@ -23,14 +25,20 @@ pub(super) fn could_not() -> ExitCode {
     ExitCode::from(2)
 }
 
-/// Writes to standard output. A reader that has gone away, such as `head`, is no error.
+/// Writes text for people to standard output, with what would steer their terminal written out: names and
+/// messages come from AWS and from commits. A reader that has gone away, such as `head`, is no error.
 pub(super) fn print(text: &str) -> anyhow::Result<()> {
+    print_exact(&visible_lines(text))
+}
+
+/// Writes JSON, YAML and what draws frames to standard output, as it is.
+pub(super) fn print_exact(text: &str) -> anyhow::Result<()> {
     ignore_broken_pipe(std::io::stdout().lock().write_all(text.as_bytes()))
 }
 
-/// Writes to standard error.
+/// Writes text for people to standard error.
 pub(super) fn print_error(text: &str) -> anyhow::Result<()> {
-    ignore_broken_pipe(std::io::stderr().lock().write_all(text.as_bytes()))
+    ignore_broken_pipe(std::io::stderr().lock().write_all(visible_lines(text).as_bytes()))
 }
 
 fn ignore_broken_pipe(outcome: std::io::Result<()>) -> anyhow::Result<()> {

@@ -11,7 +11,7 @@ use super::output;
 use super::repository::{Place, Repository};
 use crate::api::definition::DEFINITION_KIND;
 use crate::api::{GroupKind, names};
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, visible};
 use crate::fleet::Expanded;
 use crate::graph::{PreviewObject, PreviewState};
 use crate::yaml;
@@ -63,7 +63,7 @@ impl Render {
                 for expanded in shown {
                     write_yaml(expanded, &repository, &masked, &mut text);
                 }
-                output::print(&text)?;
+                output::print_exact(&text)?;
             }
             Output::Json => {
                 let report = json!({
@@ -71,7 +71,7 @@ impl Render {
                     "nodes": shown.iter().filter_map(|expanded| node(expanded, &masked)).collect::<Vec<_>>(),
                     "diagnostics": findings,
                 });
-                output::print(&(serde_json::to_string_pretty(&report)? + "\n"))?;
+                output::print_exact(&(serde_json::to_string_pretty(&report)? + "\n"))?;
             }
         }
         let errors: Vec<&Diagnostic> = findings.iter().filter(|finding| finding.is_error()).collect();
@@ -145,7 +145,7 @@ fn write_yaml(expanded: &Expanded, repository: &Repository, mask: &mask::Mask, t
 fn write_comment(comment: &str, text: &mut String) {
     for line in comment.lines() {
         text.push_str("# ");
-        text.push_str(line.trim_end());
+        text.push_str(&visible(line.trim_end()));
         text.push('\n');
     }
 }

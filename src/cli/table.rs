@@ -1,5 +1,7 @@
 //! Aligned columns.
 
+use crate::diagnostic::visible;
+
 /// Rows under headings; a column is as wide as its widest cell.
 pub(super) struct Table {
     rows: Vec<Vec<String>>,
@@ -11,9 +13,9 @@ impl Table {
         Self { rows: vec![headings.iter().map(|heading| (*heading).to_owned()).collect()] }
     }
 
-    /// Adds a row; an empty cell is shown as `-`.
+    /// Adds a row; an empty cell is shown as `-`, one of several lines by its first.
     pub(super) fn row<I: IntoIterator<Item = String>>(&mut self, cells: I) {
-        let cell = |cell: String| if cell.is_empty() { "-".to_owned() } else { one_line(&cell) };
+        let cell = |cell: String| if cell.is_empty() { "-".to_owned() } else { first_line(&cell) };
         self.rows.push(cells.into_iter().map(cell).collect());
     }
 
@@ -38,13 +40,13 @@ impl std::fmt::Display for Table {
     }
 }
 
-/// A text without what would move a terminal's cursor: messages come from AWS and from commits.
-pub(super) fn clean(text: &str) -> String {
-    text.chars().map(|char| if char.is_control() && char != '\n' { '\u{fffd}' } else { char }).collect()
-}
-
-fn one_line(text: &str) -> String {
-    clean(text).split_whitespace().collect::<Vec<_>>().join(" ")
+/// The first line of a text, with a sign that there are more. It is written out here, not only where it is
+/// printed, so that columns stay aligned.
+pub(super) fn first_line(text: &str) -> String {
+    let mut lines = text.lines().filter(|line| !line.trim().is_empty());
+    let first = lines.next().unwrap_or_default().split([' ', '\t']).filter(|word| !word.is_empty());
+    let more = if lines.next().is_some() { " …" } else { "" };
+    visible(&first.collect::<Vec<_>>().join(" ")).into_owned() + more
 }
 
 #[cfg(test)]
@@ -54,12 +56,14 @@ mod tests {
     #[test]
     fn columns_are_aligned_and_nothing_moves_the_cursor() {
         let mut table = Table::new(&["NAME", "STATE"]);
-        table.row(["a-long-name".to_owned(), "two\nlines \u{1b}[2J".to_owned()]);
+        table.row(["a-long-name".to_owned(), "one  \u{1b}[2J".to_owned()]);
         table.row(["é".to_owned(), String::new()]);
+        table.row(["\u{202e}b".to_owned(), "to approve, commit:\nkind: Approval\n".to_owned()]);
         insta::assert_snapshot!(table, @r"
         NAME         STATE
-        a-long-name  two lines �[2J
+        a-long-name  one \u{1b}[2J
         é            -
+        \u{202e}b    to approve, commit: …
         ");
     }
 }

@@ -10,7 +10,7 @@ use clap::{Args, ValueEnum};
 use super::output::{self, count};
 use super::repository::{Place, Repository};
 use crate::api::{GroupKind, names};
-use crate::diagnostic::{Diagnostic, Severity};
+use crate::diagnostic::{Diagnostic, Severity, visible};
 
 /// Check a fleet repository, without AWS and without a daemon.
 ///
@@ -70,9 +70,9 @@ impl Validate {
         }
         let totals = totals(&repository);
         match self.format {
-            Format::Text => output::print(&text(&repository, &findings, totals, self.verbose))?,
-            Format::Json => output::print(&report::json(&repository, &findings, totals)?)?,
-            Format::Sarif => output::print(&report::sarif(&findings)?)?,
+            Format::Text => output::print_exact(&text(&repository, &findings, totals, self.verbose))?,
+            Format::Json => output::print_exact(&report::json(&repository, &findings, totals)?)?,
+            Format::Sarif => output::print_exact(&report::sarif(&findings)?)?,
         }
         let failed = findings.iter().any(Diagnostic::is_error);
         Ok(if failed { output::errors_found() } else { output::DONE })
@@ -102,7 +102,8 @@ fn text(repository: &Repository, findings: &[Diagnostic], totals: Totals, verbos
     let ignored = &repository.ignored;
     if verbose {
         for ignored in ignored {
-            text.push_str(&format!("{}: ignored: {}\n", repository.shown(&ignored.file), ignored.reason));
+            let file = repository.shown(&ignored.file);
+            text.push_str(&format!("{}: ignored: {}\n", visible(&file), visible(&ignored.reason)));
         }
     }
     let of = |severity| findings.iter().filter(|finding| finding.severity == severity).count();

@@ -8,6 +8,7 @@ use std::path::Path;
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 
 use crate::daemon::Handle;
+use crate::diagnostic::{visible, visible_lines};
 use crate::web::{ClusterRow, FleetView, Phase, Snapshot};
 
 /// The printed progress.
@@ -49,7 +50,7 @@ impl Progress {
             let objects = handle.mirror.all();
             let view = Snapshot::of(0, &objects, &sync, moment, &handle.holds.borrow(), &redactor).fleet;
             for cluster in &view.clusters {
-                let line = describe(cluster);
+                let line = visible(&describe(cluster)).into_owned();
                 if let Some(all) = &self.bars {
                     let bar = bars.entry(cluster.key.name.clone()).or_insert_with(|| all.add(bar()));
                     bar.set_length(cluster.steps.total as u64);
@@ -109,6 +110,7 @@ impl Progress {
     /// A line above the bars.
     #[expect(clippy::print_stdout, reason = "the command line is the only place that prints")]
     pub(super) fn say(&self, line: &str) {
+        let line = visible_lines(line);
         match &self.bars {
             // A terminal that went away is no reason to stop.
             Some(bars) => drop(bars.println(line)),

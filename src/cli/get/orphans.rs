@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Table, clean, moment, text};
+use super::{Table, moment, text};
 
 /// The answer of the API for people.
 pub(super) fn text_of(answer: &Value, wide: bool) -> String {
@@ -36,7 +36,7 @@ pub(super) fn text_of(answer: &Value, wide: bool) -> String {
             "\nThey are not deleted by themselves. To have those in {account} deleted, commit this document to the fleet repository:\n"
         ));
         let document = approval.get("document").and_then(Value::as_str).unwrap_or_default();
-        document.lines().for_each(|line| shown.push_str(&format!("  {}\n", clean(line))));
+        document.lines().for_each(|line| shown.push_str(&format!("  {line}\n")));
     }
     shown
 }
@@ -80,6 +80,15 @@ mod tests {
         let unknown = json!({"listedAt": "2026-03-02T10:07:12Z", "unknown": [{"account": "222222222222", "region": "eu-west-1",
             "kind": "VPC.ec2.services.k8s.aws", "message": "denied"}]});
         assert!(text_of(&unknown, false).contains("Not listed, so there may be more:"));
+    }
+
+    #[test]
+    fn a_tag_of_aws_cannot_steer_the_terminal() {
+        let answer = json!({"listedAt": "2026-03-02T10:07:12Z", "orphans": [{"kind": "VPC.ec2.services.k8s.aws",
+            "object": "VPC.ec2.services.k8s.aws/a/\u{202e}drowssap\u{1b}]0;x\u{7}", "reason": "one\ntwo"}]});
+        let shown = text_of(&answer, true);
+        assert!(shown.contains(r"/a/\u{202e}drowssap\u{1b}]0;x\u{7}"), "{shown}");
+        assert!(!shown.contains(['\u{202e}', '\u{1b}', '\u{7}']), "{shown:?}");
     }
 
     #[test]

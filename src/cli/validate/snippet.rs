@@ -8,8 +8,11 @@ use std::fmt;
 use miette::{GraphicalReportHandler, LabeledSpan, NamedSource, SourceCode};
 
 use super::super::repository::Repository;
-use crate::diagnostic::{Diagnostic, Location, Severity};
+use crate::diagnostic::{Diagnostic, Location, Severity, visible, visible_colored, visible_lines};
 use crate::graph::Graph;
+
+/// Bytes of a line that can be shown in a frame; of longer ones the place must do.
+const LONGEST_LINE: usize = 1_000;
 
 /// What stands in the place of a hidden value.
 const HIDDEN: &str = "<hidden>";
@@ -24,13 +27,12 @@ pub(super) fn finding(finding: &Diagnostic, repository: &Repository, rich: bool)
     }
     let source = finding.location.as_ref().and_then(|location| Source::of(location, repository));
     let report = Report { finding, source };
-    let mut text = String::new();
+    let mut drawn = String::new();
     // A frame that can't be drawn must not hide the finding.
-    if GraphicalReportHandler::new().with_context_lines(1).render_report(&mut text, &report).is_err() {
+    if GraphicalReportHandler::new().with_context_lines(1).render_report(&mut drawn, &report).is_err() {
         return format!("{finding}\n");
     }
-    text.push('\n');
-    text
+    visible_colored(&drawn).into_owned() + "\n"
 }
 
 /// A finding as the renderer wants it.
@@ -44,9 +46,9 @@ impl fmt::Display for Report<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // Without a snippet the place stands in the message.
         if let (None, Some(location)) = (&self.source, &self.finding.location) {
-            write!(f, "{location}: ")?;
+            write!(f, "{}: ", visible(&location.to_string()))?;
         }
-        f.write_str(&self.finding.message)
+        f.write_str(&visible(&self.finding.message))
     }
 }
 
@@ -66,7 +68,8 @@ impl miette::Diagnostic for Report<'_> {
     }
 
     fn help(&self) -> Option<Box<dyn fmt::Display + '_>> {
-        self.finding.help.as_ref().map(|help| Box::new(help) as Box<dyn fmt::Display>)
+        let help = self.finding.help.as_ref()?;
+        Some(Box::new(visible_lines(help)))
     }
 
     fn source_code(&self) -> Option<&dyn SourceCode> {
@@ -92,10 +95,18 @@ impl Source {
     fn of(location: &Location, repository: &Repository) -> Option<Self> {
         let original = repository.text(&location.file)?;
         let text = masked(&without_secrets(original, &secret_keys(repository)), repository);
+        // Character by character, so that columns stay.
+        let plain = |c: char| if c.is_control() && !matches!(c, '\n' | '\t') { '\u{fffd}' } else { c };
+        let text: String = text.chars().map(plain).collect();
         let line = usize::try_from(location.line).ok()?.checked_sub(1)?;
         let column = usize::try_from(location.column.max(1)).ok()? - 1;
         let before: usize = text.split_inclusive('\n').take(line).map(str::len).sum();
         let content = text.split_inclusive('\n').nth(line).unwrap_or_default();
+        // The lines before and after are shown as well.
+        let around = text.split_inclusive('\n').skip(line.saturating_sub(1)).take(3);
+        if around.map(str::len).max().is_some_and(|longest| longest > LONGEST_LINE) {
+            return None;
+        }
         let start = content.char_indices().nth(column).map_or(content.trim_end().len(), |(at, _)| at);
         let word = content.get(start..).unwrap_or_default();
         let ends = |char: char| !char.is_alphanumeric() && !matches!(char, '_' | '-' | '.' | '/');

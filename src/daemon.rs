@@ -288,7 +288,14 @@ impl Daemon {
         spawn.endless("tidy", tidy(syncer.clone(), changed.clone(), stop.clone()));
         spawn.endless(
             "held objects",
-            wake_held(gate.clone(), control.is_some(), mirror.clone(), queues.clone(), stop.clone()),
+            wake_held(
+                gate.clone(),
+                control.is_some(),
+                mirror.clone(),
+                graphs.clone(),
+                queues.clone(),
+                stop.clone(),
+            ),
         );
         if let Some(control) = control {
             let state = syncer.state();
@@ -495,11 +502,12 @@ async fn watch_directory(mut changes: Changes, trigger: Trigger, stop: Cancellat
     }
 }
 
-/// Works on held objects again when what holds them has changed.
+/// Works on held objects again when what holds them has changed, and on all instances, which tell of it.
 async fn wake_held(
     gate: Arc<Gate>,
     looks: bool,
     mirror: Arc<Mirror>,
+    graphs: Arc<Graphs>,
     queues: Queues,
     stop: CancellationToken,
 ) {
@@ -519,6 +527,7 @@ async fn wake_held(
         for object in objects.filter(|object| object.status().pointer("/fleetwright/plan").is_some()) {
             queues.resources.add(object.key());
         }
+        Router::enqueue_instances(&mirror, &graphs, &queues);
     }
 }
 

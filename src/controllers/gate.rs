@@ -10,14 +10,14 @@ mod control;
 mod marker;
 mod take_over;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde::Serialize;
 use tokio::sync::watch;
 
 use crate::api::provenance::path_of_source;
-use crate::api::{AccountId, ObjectKey, names};
+use crate::api::{AccountId, Object, ObjectKey, names};
 use crate::aws::{Marker, Session};
 use crate::clock::Clock;
 use crate::config::{Mode, Observe};
@@ -32,6 +32,9 @@ pub use take_over::TakeOver;
 
 use control::Freezes;
 use marker::Markers;
+
+/// Condition of an instance that tells why what it consists of is not changed.
+pub const CHANGES_HELD: &str = "ChangesHeld";
 
 /// Why AWS is not changed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -230,6 +233,26 @@ impl Gate {
         account.map_or(Ok(()), |account| self.markers.known(account))
     }
 
+    /// Why something of what an instance consists of is not changed, if anything keeps it from being: what makes
+    /// no calls at the moment says nothing by itself.
+    pub fn judge_instance(&self, instance: &Object) -> Option<Refusal> {
+        let key = instance.key();
+        let whole = Subject { key: &key, annotations: &instance.metadata.annotations, account: None };
+        if let Err(refusal) = self.judge(&whole) {
+            return Some(refusal);
+        }
+        let mut seen = BTreeSet::new();
+        self.mirror.descendants(&key).into_iter().find_map(|part| {
+            let account = part.status().pointer("/ackResourceMetadata/ownerAccountID")?.as_str()?;
+            let account: AccountId = account.parse().ok()?;
+            if !seen.insert((part.metadata.namespace.clone(), account.clone())) {
+                return None;
+            }
+            let (key, annotations) = (part.key(), &part.metadata.annotations);
+            self.judge(&Subject { key: &key, annotations, account: Some(&account) }).err()
+        })
+    }
+
     fn judge_frozen(&self, subject: &Subject<'_>) -> Result<(), Refusal> {
         let account = subject.account;
         let frozen = self.freezes.now();
@@ -280,10 +303,7 @@ impl Gate {
             return Err(Refusal::Observing(message.into()));
         }
         let Some(source) = &lineage.source else { return Ok(()) };
-        let covers = |path: &&String| {
-            source.strip_prefix(path.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-        };
-        match paths.iter().find(covers) {
+        match paths.iter().find(|path| Observe::covers(path, source)) {
             Some(path) => Err(Refusal::Observing(format!("`observe.paths` lists {path}"))),
             None => Ok(()),
         }
@@ -323,7 +343,6 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::api::Object;
 
     const ACCOUNT: &str = "222222222222";
 
@@ -386,6 +405,43 @@ mod tests {
             assert_eq!(observing(&[], &[path], true), Ok(()), "{path}");
         }
         assert_eq!(observing(&[], &["clusters/prod"], false), Err("Observing"), "where from is not known");
+    }
+
+    #[tokio::test]
+    async fn an_instance_tells_what_holds_any_part_of_it_also_while_nothing_is_to_be_done() {
+        let made = mirror(true);
+        let mut part = (*object("part", "shop", None, Some("X.kro.run/shop/network"))).clone();
+        let place = json!({"ackResourceMetadata": {"ownerAccountID": ACCOUNT}});
+        part.body.insert("status".into(), place);
+        made.put(Arc::new(part));
+        let root = object("cluster", "hub", Some("clusters/dev/a.yaml"), None);
+        let home = tempfile::tempdir().unwrap();
+        let control = Control::new(home.path());
+        let gate = gate(Mode::Reconcile, Observe::default(), made.clone(), Some(control.clone()));
+        assert_eq!(gate.judge_instance(&root), None);
+        let account = |id: &str| Scope::Account(id.parse().unwrap());
+        for (scope, holds) in [
+            (account(ACCOUNT), true),
+            (account("333333333333"), false),
+            (Scope::Namespace("shop".into()), true),
+            (Scope::Namespace("hub".into()), true),
+            (Scope::All, true),
+        ] {
+            let by = "ann".to_owned();
+            control.freeze(Freeze { scope, by, at: Timestamp::UNIX_EPOCH, reason: String::new() }).unwrap();
+            let told = gate.judge_instance(&root).map(|refusal| refusal.to_string());
+            assert_eq!(told.is_some(), holds, "{told:?}");
+            assert!(told.is_none_or(|told| told.contains("by ann since 1970-01-01T00:00:00Z")));
+            control.unfreeze(&Scope::All).unwrap();
+        }
+        let observing = |accounts: &[&str], paths: &[&str]| {
+            let accounts = accounts.iter().map(|account| account.parse().unwrap()).collect();
+            let observe = Observe { accounts, paths: paths.iter().map(|path| (*path).to_owned()).collect() };
+            let gate = super::tests::gate(Mode::Reconcile, observe, made.clone(), None);
+            gate.judge_instance(&root).is_some()
+        };
+        assert!(observing(&[ACCOUNT], &[]) && observing(&[], &["clusters"]));
+        assert!(!observing(&["333333333333"], &["clusters/prod"]));
     }
 
     #[tokio::test]

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::api::{
     Condition, ConditionStatus, GroupKind, Object, ObjectKey, condition_types as types, find_condition,
@@ -16,6 +16,7 @@ use crate::api::{
     set_condition,
 };
 use crate::clock::Clock;
+use crate::diagnostic::bounded;
 use crate::graph::{
     ANNOTATION_APPLY_ORDER, Evaluation, Graph, InstanceState, InstanceStatus, Lookup, NodeState, Problem,
     instance_status,
@@ -27,7 +28,7 @@ use crate::store::mirror::{Mirror, owner_of};
 use crate::store::{ObjectStore, Selector, StoreError, Write};
 
 use self::loss::{Losing, Memory};
-use super::gate::{self, Gate};
+use super::gate::{self, CHANGES_HELD, Gate};
 use super::graphs::Graphs;
 use super::losses::Losses;
 use super::queue::Next;
@@ -254,6 +255,7 @@ impl InstanceController {
         for condition in &verdict.conditions {
             set_condition(&mut status, condition.clone(), self.clock.now());
         }
+        self.tell_changes_held(instance, &mut status);
         match self.store.update_status(&instance.key(), None, Value::Object(status)).await {
             Ok(_) | Err(StoreError::NotFound { .. }) => Ok(()),
             Err(error) => Err(error),
@@ -280,10 +282,11 @@ impl InstanceController {
         let now = self.clock.now();
         let mut conditions = instance_status(evaluation, generation).conditions;
         if !failures.is_empty() {
-            let message = failures.join("; ");
+            let message = self.mirror.known().redactor().text(&failures.join("; ")).into_owned();
+            let message = bounded(&message);
             for condition in &mut conditions {
                 if matches!(condition.type_.as_str(), types::READY | types::RESOURCES_READY) {
-                    *condition = Condition::new(&condition.type_.clone(), false, "Invalid", message.clone());
+                    *condition = Condition::new(&condition.type_.clone(), false, "Invalid", message.as_ref());
                 }
             }
         }
@@ -294,6 +297,7 @@ impl InstanceController {
         for condition in conditions {
             set_condition(&mut status, condition.at_generation(generation), now);
         }
+        self.tell_changes_held(instance, &mut status);
         let mut own = memory.to_value(nodes(graph, evaluation));
         let sensitive = sensitive(evaluation, instance);
         if let Some(plan) = self.shown_plan(instance) {
@@ -306,6 +310,21 @@ impl InstanceController {
         self.mirror.known().redactor().messages(&mut status, &Words::of(instance));
         self.store.update_status(&instance.key(), None, Value::Object(status)).await?;
         Ok(())
+    }
+
+    /// Tells who or what keeps AWS from being changed for the instance; says nothing when nobody does.
+    fn tell_changes_held(&self, instance: &Object, status: &mut Map<String, Value>) {
+        match self.gate.judge_instance(instance) {
+            Some(refusal) => {
+                let condition = Condition::new(CHANGES_HELD, true, refusal.reason(), refusal.to_string());
+                set_condition(status, condition, self.clock.now());
+            }
+            None => {
+                if let Some(Value::Array(conditions)) = status.get_mut("conditions") {
+                    conditions.retain(|condition| condition["type"] != CHANGES_HELD);
+                }
+            }
+        }
     }
 
     /// What would be done for the instance, when something keeps it from being done.

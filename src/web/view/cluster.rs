@@ -14,6 +14,7 @@ use super::{
 use crate::api::{
     Condition, ConditionStatus, GroupKind, Object, ObjectKey, condition_types as types, conditions_of, names,
 };
+use crate::controllers::gate::CHANGES_HELD;
 use crate::sync::HeldRemoval;
 
 /// Condition that names removals which wait for an approval (written by the instance controller).
@@ -47,6 +48,9 @@ pub struct ClusterRow {
     /// Its own removal, or removals below it, wait for an approval: why, and the document to commit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub held: Option<String>,
+    /// Who or what keeps AWS from being changed for it: a freeze, or the configuration.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub held_because: Option<String>,
     /// Its file in Git has an error, so that an earlier version of it stays in force.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stale: Option<String>,
@@ -184,6 +188,7 @@ impl ClusterRow {
             waits_for,
             trouble: trouble(instance),
             held: removal.map(held_text).or_else(|| prune_held(instance)).or(held_below),
+            held_because: held_because(instance),
             stale: sync.stale(instance),
             revision: short_revision(instance),
             source: instance.annotation(names::ANNOTATION_SOURCE).map(str::to_owned),
@@ -289,6 +294,11 @@ fn trouble(instance: &Object) -> Option<String> {
             && (type_ == types::HEALTHY || instance.status().get("state") == Some(&Value::from("ERROR")));
         condition.message.filter(|message| wrong && !message.is_empty())
     })
+}
+
+fn held_because(instance: &Object) -> Option<String> {
+    let condition = conditions_of(instance.status()).into_iter().find(|held| held.type_ == CHANGES_HELD)?;
+    condition.message
 }
 
 fn own_message(instance: &Object) -> Option<Wait> {

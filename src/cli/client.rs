@@ -1,5 +1,6 @@
 //! Asks a running daemon through its JSON API. It only reads, as the API does.
 
+use std::net::{Ipv4Addr, Ipv6Addr};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -10,9 +11,12 @@ use serde_json::Value;
 
 use crate::api::definition::DEFINITION_KIND;
 use crate::api::{ack, core, names};
+use crate::config::{Page, SecretSource};
 use crate::diagnostic::nearest;
 
 const TIMEOUT: Duration = Duration::from_secs(30);
+/// Where the answer only helps.
+const TIMEOUT_BESIDE: Duration = Duration::from_secs(3);
 
 /// Which daemon.
 #[derive(Debug, Args)]
@@ -57,11 +61,7 @@ impl Server {
             }
             None => None,
         };
-        let mut builder = reqwest::Client::builder().timeout(TIMEOUT);
-        if self.server.host_str().is_some_and(is_loopback) {
-            builder = builder.no_proxy();
-        }
-        Ok(Client { http: builder.build()?, server: self.server, token })
+        Client::to(self.server, token, TIMEOUT)
     }
 }
 
@@ -71,6 +71,29 @@ fn is_loopback(host: &str) -> bool {
 }
 
 impl Client {
+    fn to(server: Url, token: Option<String>, timeout: Duration) -> anyhow::Result<Self> {
+        let mut builder = reqwest::Client::builder().timeout(timeout);
+        if server.host_str().is_some_and(is_loopback) {
+            builder = builder.no_proxy();
+        }
+        Ok(Self { http: builder.build()?, server, token })
+    }
+
+    /// A connection to the daemon of a configuration on this machine, which may not run. Nobody waits long for it.
+    pub(super) fn beside(page: &Page) -> anyhow::Result<Self> {
+        let mut address = page.listen;
+        if address.ip().is_unspecified() {
+            address.set_ip(if address.is_ipv4() {
+                Ipv4Addr::LOCALHOST.into()
+            } else {
+                Ipv6Addr::LOCALHOST.into()
+            });
+        }
+        let token = page.token.as_ref().map(SecretSource::read).transpose()?;
+        let token = token.map(|token| token.expose().to_owned());
+        Self::to(format!("http://{address}").parse()?, token, TIMEOUT_BESIDE)
+    }
+
     /// Reads one answer; `None` when the daemon knows no such thing.
     pub(super) async fn get(&self, path: &[&str], query: &[(&str, &str)]) -> anyhow::Result<Option<Value>> {
         let mut url = self.server.clone();
@@ -102,7 +125,7 @@ impl Client {
         }
         if !status.is_success() {
             let message = body.pointer("/error/message").and_then(Value::as_str).unwrap_or(text.trim());
-            bail!("{server} answered {status}: {}", super::table::clean(message));
+            bail!("{server} answered {status}: {message}");
         }
         anyhow::ensure!(!body.is_null(), "{server} does not answer like a fleetwright daemon");
         Ok(Some(body))

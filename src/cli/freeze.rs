@@ -1,17 +1,22 @@
 //! `fleetwright freeze` and `unfreeze`: stops changes to AWS before the next call, without Git.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
+use serde_json::Value;
 
+use super::client::{Client, Kind};
+use super::get::text;
 use super::output;
 use super::table::Table;
-use crate::api::AccountId;
+use crate::api::{AccountId, Arn, iam_role_selector, names};
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::controllers::gate::{Control, Freeze as Record, Scope};
 use crate::daemon;
+use crate::diagnostic::nearest;
 use crate::fleet;
 
 /// Stop all changes to AWS, in one account, or for one namespace, before the next call.
@@ -104,8 +109,9 @@ impl What {
 }
 
 impl Freeze {
-    pub(super) fn run(self) -> anyhow::Result<ExitCode> {
-        let control = self.place.control()?;
+    pub(super) async fn run(self) -> anyhow::Result<ExitCode> {
+        let config = Config::load(&self.place.config)?;
+        let control = daemon::control(&config);
         if self.list {
             return list(&control);
         }
@@ -114,7 +120,57 @@ impl Freeze {
         let freeze = Record { scope, by, at, reason };
         control.freeze(freeze.clone())?;
         output::print(&format!("{freeze}\n"))?;
+        // It is in force already: a daemon that does not answer has nothing to add.
+        if let Ok(known) = Known::ask(&config).await
+            && let Some(warning) = known.warning(&freeze.scope)
+        {
+            output::print_error(&format!("warning: {warning}\n"))?;
+        }
         Ok(output::DONE)
+    }
+}
+
+/// Where the fleet of a running daemon lives.
+struct Known {
+    accounts: BTreeSet<String>,
+    namespaces: BTreeSet<String>,
+}
+
+impl Known {
+    async fn ask(config: &Config) -> anyhow::Result<Self> {
+        let client = Client::beside(&config.page)?;
+        let sync = client.must(&["sync"]).await?;
+        anyhow::ensure!(sync.get("revision").is_some(), "nothing is known before the first revision");
+        let fleet = client.must(&["fleet"]).await?;
+        let used = fleet.pointer("/summary/accounts").and_then(Value::as_array).cloned().unwrap_or_default();
+        let selector = Kind { group: names::ACK_GROUP.into(), kind: iam_role_selector::KIND.into() };
+        let selectors = client.objects(&selector, None, None).await?;
+        let named = selectors.iter().filter_map(|selector| {
+            let arn: Arn = selector.pointer("/spec/arn")?.as_str()?.parse().ok()?;
+            arn.account()
+        });
+        let own = config.aws.use_own_role_in.iter().cloned();
+        let mut accounts: BTreeSet<String> = named.chain(own).map(|account| account.to_string()).collect();
+        accounts.extend(used.iter().filter_map(Value::as_str).map(str::to_owned));
+        let namespace = Kind { group: String::new(), kind: "Namespace".into() };
+        let namespaces = client.objects(&namespace, None, None).await?;
+        let namespaces = namespaces.iter().map(|namespace| text(namespace, "/metadata/name")).collect();
+        Ok(Self { accounts, namespaces })
+    }
+
+    /// That a freeze is about nothing that the fleet has.
+    fn warning(&self, scope: &Scope) -> Option<String> {
+        let (what, word, known) = match scope {
+            Scope::All => return None,
+            Scope::Account(account) => ("account", account.to_string(), &self.accounts),
+            Scope::Namespace(namespace) => ("namespace", namespace.clone(), &self.namespaces),
+        };
+        if known.contains(&word) {
+            return None;
+        }
+        let near = nearest(&word, known.iter().map(String::as_str));
+        let near = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+        Some(format!("the fleet has nothing in {what} `{word}`, so this holds nothing now{near}"))
     }
 }
 
@@ -162,6 +218,19 @@ mod tests {
     struct Line {
         #[command(flatten)]
         freeze: Freeze,
+    }
+
+    #[test]
+    fn a_freeze_of_what_the_fleet_does_not_have_is_told() {
+        let set = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
+        let known = Known { accounts: set(&["222222222222"]), namespaces: set(&["shop", "payments"]) };
+        let warning = |scope: Scope| known.warning(&scope);
+        assert_eq!(warning(Scope::All), None);
+        assert_eq!(warning(Scope::Account("222222222222".parse().unwrap())), None);
+        assert_eq!(warning(Scope::Namespace("shop".into())), None);
+        insta::assert_snapshot!(warning(Scope::Namespace("shops".into())).unwrap(),
+            @"the fleet has nothing in namespace `shops`, so this holds nothing now; did you mean `shop`?");
+        assert!(warning(Scope::Account("999999999999".parse().unwrap())).unwrap().contains("999999999999"));
     }
 
     #[test]

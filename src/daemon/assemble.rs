@@ -123,6 +123,7 @@ pub async fn assemble(
             limits: Limits::default(),
             thresholds: Thresholds { max_removals: *max_removals, max_percent: usize::from(*max_percent) },
             protection: *protection,
+            observed_paths: observe.paths.clone(),
         },
         hub,
         export: export_directory.as_ref().map(Directory::new),

@@ -10,7 +10,7 @@ use crate::api::approval::{self, ApprovalSpec};
 use crate::api::definition::DEFINITION_KIND;
 use crate::api::iam_role_selector::{self, IamRoleSelectorSpec};
 use crate::api::{GroupKind, Object, ObjectKey, names, provenance::source_path};
-use crate::diagnostic::{Diagnostic, Location, Severity};
+use crate::diagnostic::{Diagnostic, Location, Severity, bounded};
 use crate::graph::{self, Catalogue, Graph, KindCatalogue as _, Problem};
 use crate::redact::{Fields, Known};
 use crate::schema;
@@ -87,13 +87,16 @@ impl Checked {
         self.diagnostics.iter().any(Diagnostic::is_error)
     }
 
-    /// Masks the secrets of the documents in the findings.
+    /// Masks the secrets of the documents in the findings, and shortens what is overlong in them.
     pub fn mask(&mut self) {
         let redactor = self.known.redactor();
         for finding in &mut self.diagnostics {
             for text in std::iter::once(&mut finding.message).chain(finding.help.as_mut()) {
                 if let Cow::Owned(masked) = redactor.text(text) {
                     *text = masked;
+                }
+                if let Cow::Owned(short) = bounded(text) {
+                    *text = short;
                 }
             }
         }
@@ -128,11 +131,12 @@ impl Checked {
             Some(graph::compile_all(good.chain(kept.iter().copied()), Catalogue::builtin()))
         };
         for document in documents {
-            let problems = match compiled.outcomes.get_mut(&document.object.metadata.name) {
+            let mut problems = match compiled.outcomes.get_mut(&document.object.metadata.name) {
                 Some(Ok(compiled)) => std::mem::take(&mut compiled.warnings),
                 Some(Err(problems)) => std::mem::take(problems),
                 None => Vec::new(),
             };
+            problems.extend(cross::permissions_in(&document.object));
             self.accept(document, &problems, None);
         }
         let serving = serving.unwrap_or(compiled);
@@ -146,7 +150,8 @@ impl Checked {
         let object = &document.object;
         let gvk = object.gvk();
         if let Some(graph) = self.graphs.get(&gvk.group_kind()) {
-            let (admitted, problems) = graph.admit(object);
+            let (admitted, mut problems) = graph.admit(object);
+            problems.extend(cross::permission(&object.metadata.annotations, ""));
             self.known.learn([&admitted]);
             self.accept(document, &problems, Some(admitted));
             return;
@@ -223,4 +228,52 @@ fn diagnostic(document: &FleetDocument, problem: &Problem) -> Diagnostic {
     };
     diagnostic.help.clone_from(&problem.help);
     diagnostic.at(location)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{FileContent, Limits, Options, Tree, load};
+    use super::*;
+
+    fn findings(text: &str) -> Vec<Diagnostic> {
+        let tree = Tree::from([("a.yaml".to_owned(), FileContent::text(text))]);
+        let is_namespaced = |_: &crate::api::GroupVersionKind| Some(true);
+        let options = Options {
+            path: "",
+            default_namespace: "n",
+            limits: Limits::default(),
+            is_namespaced: &is_namespaced,
+        };
+        check(load(&tree, &options), &[]).diagnostics
+    }
+
+    #[test]
+    fn what_a_broken_approval_holds_is_told_in_short() {
+        let huge = "x".repeat(60_000);
+        // YAML itself wants keys to be shorter than 1,024 characters.
+        let specs = [
+            format!("{}: 1", "x".repeat(1_000)),
+            format!("digest: [{huge}]"),
+            format!("digest: a, orphans: {huge}"),
+        ];
+        for spec in specs {
+            let text = format!(
+                "apiVersion: fleetwright.dev/v1alpha1\nkind: Approval\nmetadata: {{name: a}}\nspec: {{{spec}}}\n"
+            );
+            let found = findings(&text);
+            assert!(found.iter().any(|finding| finding.code == "invalid-approval"), "{text:.300}");
+            assert!(found.iter().all(|finding| finding.message.len() <= 2_000));
+        }
+    }
+
+    #[test]
+    fn a_permission_that_permits_nothing_has_its_line() {
+        let found = findings(
+            "apiVersion: ec2.services.k8s.aws/v1alpha1\nkind: VPC\nmetadata:\n  name: v\n  annotations:\n    \
+             fleetwright.dev/replace: allow\nspec:\n  cidrBlocks: [10.0.0.0/16]\n",
+        );
+        let told = found.iter().find(|finding| finding.code == "permits-nothing").unwrap();
+        let place = told.location.as_ref().unwrap();
+        assert_eq!((place.file.as_str(), place.line, told.severity), ("a.yaml", 6, Severity::Warning));
+    }
 }

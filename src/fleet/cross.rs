@@ -11,6 +11,7 @@ use crate::api::iam_role_selector::{self, IamRoleSelectorSpec};
 use crate::api::{GroupKind, Object, ObjectKey, ack, names};
 use crate::diagnostic::nearest;
 use crate::graph::Problem;
+use crate::yaml::join_pointer;
 
 /// When the calendar below was last compared with the Amazon EKS User Guide ("Kubernetes version lifecycle").
 const CALENDAR_OF: &str = "2026-09-30";
@@ -25,8 +26,41 @@ const CALENDAR: [(&str, &str, &str); 6] = [
     ("1.35", "2027-03-27", "2028-03-27"),
 ];
 
+/// That the annotation which permits a replacement permits none, for the metadata of an object at a pointer.
+pub(super) fn permission(annotations: &BTreeMap<String, String>, pointer: &str) -> Option<Problem> {
+    const WORD: &str = "allowed";
+    let written = annotations.get(names::ANNOTATION_REPLACE).filter(|written| *written != WORD)?;
+    let place = join_pointer(&format!("{pointer}/metadata/annotations"), names::ANNOTATION_REPLACE);
+    // What an expression makes of it is not known here.
+    (!written.contains("${")).then(|| {
+        let message = format!("`{}: {written}` permits nothing", names::ANNOTATION_REPLACE);
+        let help = format!(
+            "write `{WORD}` to have the object replaced where AWS cannot change it, or remove the line"
+        );
+        Problem::warning(place, "permits-nothing", message).with_help(help)
+    })
+}
+
+/// The same for the templates of a definition.
+pub(super) fn permissions_in(definition: &Object) -> Vec<Problem> {
+    let resources = definition.spec().get("resources").and_then(Value::as_array).into_iter().flatten();
+    let permission = |(index, resource): (usize, &Value)| {
+        let written = resource.pointer("/template/metadata/annotations")?.get(names::ANNOTATION_REPLACE)?;
+        let written = written.as_str().map_or_else(|| written.to_string(), str::to_owned);
+        let annotations = BTreeMap::from([(names::ANNOTATION_REPLACE.to_owned(), written)]);
+        permission(&annotations, &format!("/spec/resources/{index}/template"))
+    };
+    resources.enumerate().filter_map(permission).collect()
+}
+
 /// What can be said of one object by itself.
 pub(super) fn alone(object: &Object) -> Vec<Problem> {
+    let mut problems = of_kind(object);
+    problems.extend(permission(&object.metadata.annotations, ""));
+    problems
+}
+
+fn of_kind(object: &Object) -> Vec<Problem> {
     let gvk = object.gvk();
     match (gvk.group.as_str(), gvk.kind.as_str()) {
         ("eks.services.k8s.aws", "Cluster") => version(object.spec()).into_iter().collect(),
@@ -233,6 +267,34 @@ mod tests {
             assert!(said.contains(expected), "{text}: {said}");
         }
         assert!(CALENDAR.is_sorted() && CALENDAR.iter().all(|(_, standard, extended)| standard < extended));
+    }
+
+    #[test]
+    fn a_permission_that_permits_nothing_is_told() {
+        let vpc = |written: &str| {
+            let mut vpc = object("ec2.services.k8s.aws/v1alpha1", "VPC", "a", "v", json!({"cidrBlocks": []}));
+            vpc.metadata.annotations.insert(names::ANNOTATION_REPLACE.into(), written.into());
+            told(alone(&vpc))
+        };
+        assert!(vpc("allowed").is_empty() && vpc("${schema.spec.replace}").is_empty());
+        for written in ["Allowed", "allow", "true", "", "forbidden"] {
+            let said = vpc(written);
+            assert_eq!(said.len(), 1, "{written}: {said:#?}");
+            assert!(said[0].starts_with(
+                "/metadata/annotations/fleetwright.dev~1replace permits-nothing `fleetwright.dev/replace: "
+            ));
+        }
+        let template = |written: Value| json!({"template": {"metadata": {"annotations": {names::ANNOTATION_REPLACE: written}}}});
+        let resources =
+            json!([{}, template("allowed".into()), template("yes".into()), template(true.into())]);
+        let definition =
+            object("kro.run/v1alpha1", "ResourceGraphDefinition", "", "d", json!({"resources": resources}));
+        let said = told(permissions_in(&definition));
+        assert_eq!(said.len(), 2, "{said:#?}");
+        assert!(
+            said[0].starts_with("/spec/resources/2/template/metadata/annotations/fleetwright.dev~1replace ")
+        );
+        assert!(said[1].contains(": true` permits nothing"), "{said:#?}");
     }
 
     #[test]

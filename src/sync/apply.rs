@@ -10,7 +10,8 @@ use crate::api::definition::DEFINITION_KIND;
 use crate::api::provenance::{REVISION_KIND, REVISION_NAME, implicit_namespace, keep_revision, source_path};
 use crate::api::{CommitId, GroupKind, GroupVersionKind, Object, ObjectKey, names};
 use crate::clock::Clock;
-use crate::diagnostic::{Diagnostic, Location, Severity};
+use crate::config::Observe;
+use crate::diagnostic::{Diagnostic, Location, Severity, nearest};
 use crate::fleet::{self, Checked, Fleet, Limits, Tree};
 use crate::git::{FileVersion, Revision, Source, SourceError};
 use crate::graph::{Catalogue, KindCatalogue as _};
@@ -65,6 +66,8 @@ pub struct SyncSettings {
     pub thresholds: Thresholds,
     /// What does not go without an approval.
     pub protection: Protection,
+    /// Paths that the configuration wants only observed: it is told which of them a revision does not have.
+    pub observed_paths: Vec<String>,
 }
 
 /// Takes revisions.
@@ -200,6 +203,7 @@ impl Syncer {
                 .push(finding.with_help("remove the file to remove what it stated, or restore it"));
             stated.insert(object);
         }
+        checked.diagnostics.extend(observes_nothing(&self.settings.observed_paths, &revision.files));
         let instance_kinds: BTreeSet<GroupKind> = checked.graphs.keys().cloned().collect();
         let mut in_force = InForce {
             stated,
@@ -507,6 +511,24 @@ fn refuse_children(checked: &mut Checked, existing: &[Arc<Object>]) {
         });
         false
     });
+}
+
+/// The paths to observe that no file of a revision is at or below: what was meant by them is changed.
+fn observes_nothing<'a>(paths: &'a [String], files: &'a Tree) -> impl Iterator<Item = Diagnostic> + 'a {
+    let missing = paths.iter().filter(|path| !files.keys().any(|file| Observe::covers(path, file)));
+    missing.map(|path| {
+        let above = |file: &'a String| {
+            let ends = file.match_indices('/').map(|(at, _)| at).chain([file.len()]);
+            ends.map(|at| &file[..at]).collect::<Vec<_>>()
+        };
+        let there: BTreeSet<&str> = files.keys().flat_map(above).collect();
+        let help = match nearest(path, there) {
+            Some(near) => format!("did you mean `{near}`? The configuration must name it as findings do"),
+            None => "correct it in the configuration, or remove it there".to_owned(),
+        };
+        let message = format!("`observe.paths` lists `{path}`, but the repository has no such file or directory: nothing is observed for it");
+        Diagnostic::warning("observes-nothing", message).with_help(help).bounded()
+    })
 }
 
 /// Where an object stands in Git.

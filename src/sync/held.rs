@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::apply::source_of;
 use super::state::HeldRemoval;
 use crate::api::approval::ApprovalSpec;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, bounded};
 use crate::plan::guard::{HeldHere, approval_of, digest_of};
 use crate::store::approvals;
 use crate::store::mirror::Mirror;
@@ -32,7 +32,7 @@ pub(super) fn and_stale(at_roots: &[HeldRemoval], objects: &Mirror) -> (Vec<Held
         }
         let message =
             format!("`{}` approves nothing that is held: digest `{digest}`", approval.metadata.name);
-        let finding = Diagnostic::warning("approves-nothing", message)
+        let finding = Diagnostic::warning("approves-nothing", bounded(&message))
             .with_help("a digest dies with its set: take the one that is told now, or remove the document");
         Some(match source_of(&approval) {
             Some(location) => finding.at(location),
@@ -90,5 +90,12 @@ mod tests {
         let place = stale[0].location.as_ref().unwrap();
         assert_eq!((place.file.as_str(), place.line), ("approvals/stale.yaml", 3));
         assert!(stale[0].message.contains("d9"));
+    }
+
+    #[test]
+    fn a_digest_that_is_none_is_told_in_short() {
+        let approval = object("Approval", "huge", json!({"digest": "x".repeat(60_000)}), Value::Null);
+        let (_, stale) = and_stale(&[], &Mirror::of([approval]));
+        assert!(stale[0].message.contains("characters left out") && stale[0].message.len() < 300);
     }
 }

@@ -114,7 +114,8 @@ async fn an_observed_account_is_not_changed_while_another_is() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_observed_path_is_not_changed_while_the_rest_is() {
     let mut world = world().await;
-    world.settings.observe = Observe { accounts: Vec::new(), paths: vec!["dev".into()] };
+    let paths = vec!["dev".into(), "dev/on.yaml".into(), "prods".into()];
+    world.settings.observe = Observe { accounts: Vec::new(), paths };
     world.start();
     world
         .until("what is not observed is made and the rest is planned", |handle| {
@@ -124,6 +125,15 @@ async fn an_observed_path_is_not_changed_while_the_rest_is() {
         })
         .await;
     assert!(ready(&world.handle(), &key("one", "trial")).1.contains("`observe.paths` lists dev"));
+    let sync = world.handle().sync.borrow().clone();
+    let told = sync.diagnostics.iter().filter(|finding| finding.code == "observes-nothing");
+    let told: Vec<String> = told.map(ToString::to_string).collect();
+    assert_eq!(told.len(), 2, "{told:#?}");
+    assert!(
+        told[0].contains("`dev/on.yaml`") && told[0].contains("did you mean `dev/one.yaml`?"),
+        "{told:#?}"
+    );
+    assert!(told[1].contains("`prods`") && told[1].contains("did you mean `prod`?"), "{told:#?}");
     assert_eq!(vpcs(&world, ONE).await, 1);
     world.stop().await;
 }

@@ -170,6 +170,7 @@ impl World {
                 limits: Limits::default(),
                 thresholds: Thresholds::default(),
                 protection: self.settings.protection,
+                observed_paths: self.settings.observe.paths.clone(),
             },
             hub: None,
             export: None,

@@ -37,6 +37,7 @@ async fn a_role_that_may_only_read_is_enough_to_see_all_that_would_be_done() {
         })
         .await;
     bench.until_quiet(QUIET).await;
+    assert!(bench.ask(&["describe", "cluster", "one"]).contains("the daemon runs with `mode: observe`"));
     let plan = planned().await;
     println!("{}", plan.join("\n"));
     let has = |text: &str| plan.iter().any(|step| step.contains(text));
@@ -60,7 +61,16 @@ async fn a_freeze_through_the_command_line_holds_a_whole_cluster_until_it_is_lif
     let whole = Inventory::of(&bench, ACCOUNT).await;
     let configuration = bench.configuration();
     let before = bench.until_quiet(QUIET).await;
-    tell(&configuration, &["freeze", "--account", ACCOUNT, "--reason", "incident 4711"]);
+    let known = tell(&configuration, &["freeze", "--account", ACCOUNT, "--reason", "incident 4711"]);
+    assert!(known.stderr.is_empty(), "{known:?}");
+    for unknown in [["--account", OTHER_ACCOUNT], ["--namespace", "ones"]] {
+        let told = tell(&configuration, &["freeze", unknown[0], unknown[1]]);
+        let warning =
+            format!("the fleet has nothing in {} `{}`", unknown[0].trim_start_matches('-'), unknown[1]);
+        assert!(String::from_utf8_lossy(&told.stderr).contains(&warning), "{told:?}");
+        // It is frozen all the same.
+        tell(&configuration, &["unfreeze", unknown[0], unknown[1]]);
+    }
     let list = tell(&configuration, &["freeze", "--list"]);
     assert!(String::from_utf8_lossy(&list.stdout).contains("incident 4711"), "{list:?}");
     bench
@@ -68,14 +78,32 @@ async fn a_freeze_through_the_command_line_holds_a_whole_cluster_until_it_is_lif
             bench.api("/api/v1/sync").await["heldBecause"].to_string().contains("incident 4711")
         })
         .await;
+    // Nothing is to be done for the cluster; it says so itself all the same.
+    let held = async |bench: &Bench| {
+        let told = bench.objects().await[&instance("one")]["status"]["conditions"].clone();
+        told.as_array()
+            .unwrap()
+            .iter()
+            .any(|held| held["type"] == "ChangesHeld" && held["reason"] == "Frozen")
+    };
+    bench.until("the cluster tells it", async || held(&bench).await).await;
+    let kind = instance("one").split('.').next().unwrap().to_lowercase();
+    for asked in [["describe", "cluster", "one"], ["get", "clusters", "one"], ["get", &kind, "one"]] {
+        let shown = bench.ask(&asked);
+        assert!(shown.contains("is frozen by") && shown.contains("incident 4711"), "{asked:?}: {shown}");
+    }
     let text = data("network.yaml")
         .replace(r#"value: "${schema.spec.name}"}]"#, r#"value: "${schema.spec.name}-x"}]"#);
     assert_ne!(text, data("network.yaml"));
     bench.repository.write("definitions/network.yaml", &text);
-    take(&mut bench, "another name").await;
+    take(&mut bench, "another \u{202e}eman\u{1b}[31m").await;
+    let shown = bench.ask(&["get", "sync"]);
+    assert!(shown.contains(r"another \u{202e}eman\u{1b}[31m"), "{shown}");
+    let exact: Value = serde_json::from_str(&bench.ask(&["get", "sync", "-o", "json"])).unwrap();
+    assert_eq!(exact["revision"]["message"], "another \u{202e}eman\u{1b}[31m");
     let vpc = "VPC.ec2.services.k8s.aws/one/one";
-    let held = async |bench: &Bench| plan(&bench.objects().await[vpc]);
-    bench.until("the change is held", async || !held(&bench).await.is_empty()).await;
+    let planned = async |bench: &Bench| plan(&bench.objects().await[vpc]);
+    bench.until("the change is held", async || !planned(&bench).await.is_empty()).await;
     // Also by the next daemon.
     bench.kill_daemon();
     bench.start_daemon();
@@ -90,4 +118,5 @@ async fn a_freeze_through_the_command_line_holds_a_whole_cluster_until_it_is_lif
         })
         .await;
     until_whole(&bench, "one").await;
+    bench.until("the cluster no longer tells of it", async || !held(&bench).await).await;
 }

@@ -147,6 +147,7 @@ impl Machine {
                 limits: Limits::default(),
                 thresholds: Thresholds::default(),
                 protection,
+                observed_paths: Vec::new(),
             },
             hub: None,
             export: None,

@@ -24,6 +24,7 @@ mod managers_eks;
 mod managers_iam;
 mod mutations;
 mod orphans;
+mod removal;
 mod replacement;
 mod sample;
 mod second_opinion;

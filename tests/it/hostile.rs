@@ -465,6 +465,45 @@ async fn an_object_moves_between_nodes_and_lives() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_object_that_no_guard_protects_moves_between_nodes_and_lives() {
+    let node = |id: &str, when: &str| {
+        format!(
+            "  - id: {id}\n    includeWhen: [\"${{{when}}}\"]\n    template:\n      apiVersion: \
+             ec2.services.k8s.aws/v1alpha1\n      kind: ElasticIPAddress\n      metadata: {{name: \
+             \"${{schema.metadata.name}}\"}}\n      spec: {{}}\n"
+        )
+    };
+    let definition = format!(
+        "apiVersion: kro.run/v1alpha1\nkind: ResourceGraphDefinition\nmetadata: {{name: address.kro.run}}\nspec:\n  \
+         schema:\n    apiVersion: v1alpha1\n    kind: Address\n    spec: {{other: boolean | default=false}}\n  \
+         resources:\n{}{}",
+        node("one", "!schema.spec.other"),
+        node("another", "schema.spec.other")
+    );
+    let address = |other: bool| {
+        format!(
+            "apiVersion: kro.run/v1alpha1\nkind: Address\nmetadata: {{name: out, namespace: team}}\nspec: {{other: \
+             {other}}}\n"
+        )
+    };
+    let mut world = world(&["a"]).await;
+    world.write("definitions/address.yaml", definition);
+    world.write("address.yaml", address(false));
+    world.commit("an address");
+    let child = "ElasticIPAddress.ec2.services.k8s.aws/team/out";
+    let of_node = |handle: &Handle, node: &str| {
+        let child = handle.mirror.get(&child.parse().unwrap());
+        child.is_some_and(|child| child.label("kro.run/node-id") == Some(node))
+    };
+    world.until("it is there", |handle| is_ready(handle, child) && of_node(handle, "one")).await;
+    world.write("address.yaml", address(true));
+    world.commit("by another node");
+    world.until("it has moved", |handle| is_ready(handle, child) && of_node(handle, "another")).await;
+    calm().await;
+    assert_eq!((count(&world, "AllocateAddress"), count(&world, "ReleaseAddress")), (1, 0));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn accounts_and_regions_do_not_move_live_objects() {
     let mut world = world(&["a"]).await;
     world.role("333333333333", "fleet").await;

@@ -3,8 +3,11 @@
 //! A [`Schema`] is always whole: references are inlined when it is read. This room says what a value
 //! must look like; it knows nothing of expressions, which the `cel` room types with the same schemas.
 
+pub mod compatibility;
 mod defaults;
+mod format;
 mod openapi;
+mod pattern;
 pub mod simple;
 mod validate;
 
@@ -69,13 +72,41 @@ impl SchemaType {
     }
 }
 
-/// A rule of `x-kubernetes-validations`; this room carries it, `cel` can run it.
+/// A rule of `x-kubernetes-validations`; this room carries it, `graph` runs it with `cel`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Validation {
     /// The CEL expression, over `self` and `oldSelf`.
     pub rule: String,
-    /// What to tell the author when it is false.
+    /// What to tell the author when it is false; empty when the rule itself must do.
     pub message: String,
+    /// A CEL expression that makes the message; `message` serves where it has no value.
+    pub message_expression: Option<String>,
+    /// Machine-readable reason, e.g. `FieldValueInvalid`.
+    pub reason: Option<String>,
+    /// The field below that is to blame, e.g. `.size`.
+    pub field_path: Option<String>,
+    /// Whether `oldSelf` is an optional, so that the rule holds for new objects as well.
+    pub optional_old_self: bool,
+}
+
+/// The rule that the marker `immutable=true` stands for.
+const IMMUTABLE: &str = "self == oldSelf";
+
+impl Validation {
+    /// A rule with its message.
+    pub fn new(rule: impl Into<String>, message: impl Into<String>) -> Self {
+        Self { rule: rule.into(), message: message.into(), ..Self::default() }
+    }
+
+    /// The rule of the marker `immutable=true`.
+    pub fn immutable() -> Self {
+        Self::new(IMMUTABLE, "field is immutable")
+    }
+
+    /// Whether the value may never change.
+    pub fn is_immutable(&self) -> bool {
+        self.rule == IMMUTABLE
+    }
 }
 
 /// How a list is merged and which of its items may be equal (`x-kubernetes-list-type`).

@@ -135,12 +135,7 @@ impl Schema {
             put("x-kubernetes-list-map-keys", json!(self.list_map_keys));
         }
         if !self.validations.is_empty() {
-            let rules: Vec<_> = self
-                .validations
-                .iter()
-                .map(|rule| json!({"rule": rule.rule, "message": rule.message}))
-                .collect();
-            put("x-kubernetes-validations", json!(rules));
+            put("x-kubernetes-validations", self.validations.iter().map(validation).collect());
         }
         for (key, schemas) in [("allOf", &self.all_of), ("anyOf", &self.any_of), ("oneOf", &self.one_of)] {
             if !schemas.is_empty() {
@@ -149,6 +144,25 @@ impl Schema {
         }
         Value::Object(out)
     }
+}
+
+fn validation(rule: &Validation) -> Value {
+    let mut out = Map::from_iter([("rule".to_owned(), json!(rule.rule))]);
+    let message = Some(&rule.message).filter(|message| !message.is_empty());
+    for (key, text) in [
+        ("message", message),
+        ("messageExpression", rule.message_expression.as_ref()),
+        ("reason", rule.reason.as_ref()),
+        ("fieldPath", rule.field_path.as_ref()),
+    ] {
+        if let Some(text) = text {
+            out.insert(key.to_owned(), json!(text));
+        }
+    }
+    if rule.optional_old_self {
+        out.insert("optionalOldSelf".to_owned(), json!(true));
+    }
+    Value::Object(out)
 }
 
 /// Whole numbers are written without a fraction, as people write them.
@@ -246,8 +260,15 @@ impl Reader<'_> {
         }
         schema.list_map_keys.extend(strings(source.get("x-kubernetes-list-map-keys")));
         for rule in source.get("x-kubernetes-validations").and_then(Value::as_array).into_iter().flatten() {
-            let field = |key: &str| rule.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
-            schema.validations.push(Validation { rule: field("rule"), message: field("message") });
+            let field = |key: &str| rule.get(key).and_then(Value::as_str).map(str::to_owned);
+            schema.validations.push(Validation {
+                rule: field("rule").unwrap_or_default(),
+                message: field("message").unwrap_or_default(),
+                message_expression: field("messageExpression"),
+                reason: field("reason"),
+                field_path: field("fieldPath"),
+                optional_old_self: rule.get("optionalOldSelf").and_then(Value::as_bool).unwrap_or(false),
+            });
         }
         schema.all_of = self.choices(source, "allOf", pointer, depth)?;
         schema.any_of = self.choices(source, "anyOf", pointer, depth)?;

@@ -6,6 +6,9 @@
 mod markers;
 mod types;
 
+use std::cell::Cell;
+use std::collections::BTreeMap;
+
 use serde_json::{Map, Value, json};
 
 use super::{Schema, SchemaType, join_pointer};
@@ -13,8 +16,12 @@ use crate::diagnostic::nearest;
 
 /// `[]` and `map[string]` may be stacked this high.
 const MAX_TYPE_DEPTH: usize = 16;
-/// Structures inside structures; deeper ones are refused rather than recursed into.
-const MAX_STRUCT_DEPTH: usize = 64;
+/// Levels of a schema once its types are put in place; deeper ones are refused rather than recursed into.
+const MAX_DEPTH: usize = 60;
+/// Fields of a schema once its types are put in place: a few types that use each other twice are billions.
+const MAX_SIZE: usize = 10_000;
+/// The same, for all types and the spec together.
+const MAX_WORK: usize = 100_000;
 const BUILT_IN: [&str; 5] = ["string", "integer", "boolean", "float", "object"];
 
 /// A SimpleSchema that cannot be read.
@@ -52,10 +59,56 @@ pub fn parse(spec: &Value, types: &Value) -> Result<Schema, Vec<SimpleSchemaErro
 struct Field {
     schema: Schema,
     required: bool,
+    /// Schemas in it, itself included.
+    size: usize,
+    /// Levels in it, itself included.
+    depth: usize,
 }
 
-/// The custom types read so far, by name.
-type Types = std::collections::BTreeMap<String, Field>;
+impl Field {
+    /// A schema around another one; refused where the whole would be too large to work with.
+    fn around(inner: Field, wrap: impl FnOnce(Schema) -> Schema) -> Result<Self, String> {
+        let (size, depth) = (inner.size + 1, inner.depth + 1);
+        bounded(size, depth)?;
+        Ok(Self { schema: wrap(inner.schema), required: false, size, depth })
+    }
+}
+
+fn bounded(size: usize, depth: usize) -> Result<(), String> {
+    if depth > MAX_DEPTH {
+        return Err(format!("structures are nested too deeply (max {MAX_DEPTH})"));
+    }
+    if size > MAX_SIZE {
+        return Err(format!("more than {MAX_SIZE} fields once the types are put in place"));
+    }
+    Ok(())
+}
+
+/// The custom types read so far.
+#[derive(Debug)]
+struct Types {
+    named: BTreeMap<String, Field>,
+    /// How much may still be put in place: bounds the work on types that turn out too large again and again.
+    left: Cell<usize>,
+}
+
+impl Types {
+    fn none() -> Self {
+        Self { named: BTreeMap::new(), left: Cell::new(MAX_WORK) }
+    }
+
+    /// A copy of a type, to be put in the place of its name.
+    fn get(&self, name: &str) -> Result<Field, String> {
+        let Some(field) = self.named.get(name) else {
+            return Err(unknown_type(name, self.named.keys().map(String::as_str)));
+        };
+        let Some(left) = self.left.get().checked_sub(field.size) else {
+            return Err(format!("more than {MAX_WORK} fields once all types are put in place"));
+        };
+        self.left.set(left);
+        Ok(field.clone())
+    }
+}
 
 fn error(path: &str, message: impl Into<String>) -> SimpleSchemaError {
     SimpleSchemaError { path: path.to_owned(), message: message.into() }
@@ -77,8 +130,8 @@ fn field(
                 Field::default()
             }
         },
-        Value::Object(_) if depth >= MAX_STRUCT_DEPTH => {
-            errors.push(error(path, format!("structures are nested too deeply (max {MAX_STRUCT_DEPTH})")));
+        Value::Object(_) if depth >= MAX_DEPTH => {
+            errors.push(error(path, format!("structures are nested too deeply (max {MAX_DEPTH})")));
             Field::default()
         }
         Value::Object(fields) => structure(fields, types, path, depth, errors),
@@ -100,8 +153,15 @@ fn structure(
     errors: &mut Vec<SimpleSchemaError>,
 ) -> Field {
     let mut schema = Schema::of(SchemaType::Object);
+    let (mut size, mut levels) = (1, 1);
     for (name, value) in fields {
         let field = field(value, types, &join_pointer(path, name), depth + 1, errors);
+        size += field.size;
+        levels = levels.max(field.depth + 1);
+        if let Err(message) = bounded(size, levels) {
+            errors.push(error(path, message));
+            return Field::default();
+        }
         if field.required {
             schema.required.insert(name.clone());
         }
@@ -112,7 +172,7 @@ fn structure(
     if schema.required.is_empty() && has_default {
         schema.default = Some(json!({}));
     }
-    Field { schema, required: false }
+    Field { schema, required: false, size, depth: levels }
 }
 
 fn type_with_markers(text: &str, types: &Types) -> Result<Field, String> {
@@ -125,6 +185,7 @@ fn type_with_markers(text: &str, types: &Types) -> Result<Field, String> {
         for marker in markers::lex(markers_text)? {
             markers::apply(&marker, &mut field)?;
         }
+        markers::settle(&field.schema)?;
     }
     Ok(field)
 }
@@ -141,7 +202,7 @@ fn type_(text: &str, types: &Types, depth: usize) -> Result<Field, String> {
         if element.trim().is_empty() {
             return Err("empty slice element type".to_owned());
         }
-        return Ok(Schema::array(type_(element, types, depth + 1)?.schema).into());
+        return Field::around(type_(element, types, depth + 1)?, Schema::array);
     }
     if let Some(rest) = text.strip_prefix("map[") {
         let value = match rest.split_once(']') {
@@ -152,7 +213,7 @@ fn type_(text: &str, types: &Types, depth: usize) -> Result<Field, String> {
         if value.trim().is_empty() {
             return Err("map value type is required".to_owned());
         }
-        return Ok(Schema::map(type_(value, types, depth + 1)?.schema).into());
+        return Field::around(type_(value, types, depth + 1)?, Schema::map);
     }
     match text {
         "string" => Ok(Schema::string().into()),
@@ -160,7 +221,7 @@ fn type_(text: &str, types: &Types, depth: usize) -> Result<Field, String> {
         "boolean" => Ok(Schema::boolean().into()),
         "float" => Ok(Schema::of(SchemaType::Number).into()),
         "object" => Ok(Schema::preserve_unknown().into()),
-        name => types.get(name).cloned().ok_or_else(|| unknown_type(name, types.keys().map(String::as_str))),
+        name => types.get(name),
     }
 }
 
@@ -181,7 +242,7 @@ fn unknown_type<'a>(name: &str, custom: impl Iterator<Item = &'a str>) -> String
 
 impl From<Schema> for Field {
     fn from(schema: Schema) -> Self {
-        Self { schema, required: false }
+        Self { schema, required: false, size: 1, depth: 1 }
     }
 }
 

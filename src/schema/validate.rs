@@ -3,10 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use regex::Regex;
 use serde_json::Value;
 
-use super::{ListType, Schema, SchemaType, join_pointer};
+use super::{ListType, Schema, SchemaType, format, join_pointer, pattern};
 use crate::diagnostic::nearest;
 
 /// One thing in a value that its schema refuses.
@@ -155,18 +154,18 @@ impl Walk<'_> {
             self.refuse(pointer, format!("must have at most {most} characters, has {length}"));
         }
         if let Some(pattern) = &schema.pattern {
-            match Regex::new(pattern) {
-                Ok(regex) if regex.is_match(text) => {}
-                Ok(_) => self.refuse(pointer, format!("`{text}` does not match `{pattern}`")),
+            match pattern::matches(pattern, text) {
+                Some(true) => {}
+                Some(false) => self.refuse(pointer, format!("`{text}` does not match `{pattern}`")),
                 // Never let a value pass because its rule is broken.
-                Err(_) => self.refuse(
+                None => self.refuse(
                     pointer,
                     format!("cannot be checked: the schema's pattern `{pattern}` is not valid"),
                 ),
             }
         }
         if let Some(format) = &schema.format
-            && !format_holds(format, text)
+            && !format::holds(format, text)
         {
             self.refuse(pointer, format!("`{text}` is not a valid {format}"));
         }
@@ -366,21 +365,6 @@ fn described(value: &Value) -> String {
         Value::String(_) => format!("the string \"{}\"", shown(value)),
         Value::Array(_) => "a list".to_owned(),
         Value::Object(_) => "an object".to_owned(),
-    }
-}
-
-/// The formats the API server enforces and that occur in the kinds we know; others are for people.
-fn format_holds(format: &str, text: &str) -> bool {
-    use base64::Engine as _;
-    match format {
-        "date-time" => text.parse::<jiff::Timestamp>().is_ok(),
-        "date" => text.parse::<jiff::civil::Date>().is_ok(),
-        "byte" => base64::engine::general_purpose::STANDARD.decode(text).is_ok(),
-        "ipv4" => text.parse::<std::net::Ipv4Addr>().is_ok(),
-        "ipv6" => text.parse::<std::net::Ipv6Addr>().is_ok(),
-        "cidr" => text.parse::<ipnet::IpNet>().is_ok(),
-        "uuid" => uuid::Uuid::parse_str(text).is_ok(),
-        _ => true,
     }
 }
 

@@ -12,7 +12,8 @@ fn a_schema_of_a_definition_survives_the_round_trip() {
         "c": {"type": "object", "additionalProperties": {"type": "boolean"}, "nullable": true},
         "d": {"x-kubernetes-int-or-string": true, "anyOf": [{"type": "integer"}, {"type": "string"}]},
         "e": {"type": "object", "x-kubernetes-preserve-unknown-fields": true,
-              "x-kubernetes-validations": [{"rule": "self == oldSelf", "message": "field is immutable"}]},
+              "x-kubernetes-validations": [{"rule": "self == oldSelf", "message": "field is immutable"},
+                {"rule": "self.a", "messageExpression": "'no'", "reason": "FieldValueInvalid", "fieldPath": ".a", "optionalOldSelf": true}]},
         "f": {"type": "array", "items": {"type": "object"}, "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["k"]},
         "g": {"type": "string", "format": "date-time", "not": {"enum": ["z"]}},
     }});

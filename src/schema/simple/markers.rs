@@ -1,11 +1,10 @@
 //! Markers: what follows the bar, `key=value` pairs that say more about a field.
 
-use regex::Regex;
 use serde_json::{Value, json};
 
 use super::Field;
 use crate::diagnostic::nearest;
-use crate::schema::{ListType, Schema, SchemaType, Validation};
+use crate::schema::{ListType, Schema, SchemaType, Validation, apply_defaults, pattern, prune, validate};
 
 const KEYS: [&str; 16] = [
     "required",
@@ -140,7 +139,7 @@ pub(super) fn apply(marker: &Marker, field: &mut Field) -> Result<(), String> {
             if value.is_empty() {
                 return Err("pattern must not be empty".to_owned());
             }
-            Regex::new(value)
+            pattern::compile(value)
                 .map_err(|_| format!("invalid pattern `{value}`: it must be an RE2 regular expression"))?;
             schema.pattern = Some(value.clone());
         }
@@ -168,9 +167,6 @@ pub(super) fn apply(marker: &Marker, field: &mut Field) -> Result<(), String> {
         }
         "listMapKey" => {
             only_for(schema, key, SchemaType::Array)?;
-            if schema.list_type != Some(ListType::Map) {
-                return Err("listMapKey requires listType=map before it".to_owned());
-            }
             if value.is_empty() || schema.list_map_keys.contains(value) {
                 return Err(format!("listMapKey is empty or a duplicate: {value}"));
             }
@@ -180,17 +176,74 @@ pub(super) fn apply(marker: &Marker, field: &mut Field) -> Result<(), String> {
             if value.trim().is_empty() {
                 return Err("validation must not be blank".to_owned());
             }
-            schema
-                .validations
-                .push(Validation { rule: value.clone(), message: "validation failed".to_owned() });
+            schema.validations.push(Validation::new(value, "validation failed"));
         }
         "immutable" => {
             if boolean(key, value)? {
-                let message = "field is immutable".to_owned();
-                schema.validations.push(Validation { rule: "self == oldSelf".to_owned(), message });
+                schema.validations.push(Validation::immutable());
             }
         }
         other => return Err(format!("unknown marker '{other}'")),
+    }
+    Ok(())
+}
+
+/// What can be told only when all markers are read: they come in any order.
+///
+/// An API server refuses a CustomResourceDefinition for each of these, long after the merge.
+pub(super) fn settle(schema: &Schema) -> Result<(), String> {
+    if !schema.list_map_keys.is_empty() && schema.list_type != Some(ListType::Map) {
+        return Err("listMapKey requires listType=map".to_owned());
+    }
+    let items = schema.items.as_deref();
+    match schema.list_type {
+        Some(ListType::Map) if schema.list_map_keys.is_empty() => {
+            return Err("listType=map requires a listMapKey: the field that tells items apart".to_owned());
+        }
+        Some(ListType::Map) => {
+            for key in &schema.list_map_keys {
+                key_of_items(items, key)?;
+            }
+        }
+        Some(ListType::Set) if items.is_some_and(|items| !is_scalar(items)) => {
+            return Err("items of a set must be scalars: use listType=map for objects".to_owned());
+        }
+        _ => {}
+    }
+    let Some(default) = &schema.default else { return Ok(()) };
+    let mut whole = default.clone();
+    apply_defaults(schema, &mut whole);
+    if let Some(unknown) = prune(schema, &mut whole).first() {
+        return Err(format!("default value does not fit its type: unknown field `{unknown}`"));
+    }
+    match validate(schema, &whole).first() {
+        Some(violation) if violation.pointer.is_empty() => {
+            Err(format!("default value does not fit its type: {}", violation.message))
+        }
+        Some(violation) => Err(format!("default value does not fit its type: {violation}")),
+        None => Ok(()),
+    }
+}
+
+fn is_scalar(schema: &Schema) -> bool {
+    !matches!(schema.type_, Some(SchemaType::Object | SchemaType::Array))
+}
+
+/// A key must be told from every item: a scalar field that is required or has a default.
+fn key_of_items(items: Option<&Schema>, key: &str) -> Result<(), String> {
+    let Some(items) = items.filter(|items| !items.properties.is_empty()) else {
+        return Err("listType=map requires items with declared fields: give them a type".to_owned());
+    };
+    let Some(field) = items.properties.get(key) else {
+        let help = nearest(key, items.properties.keys().map(String::as_str));
+        let help = help.map(|name| format!(" (did you mean `{name}`?)")).unwrap_or_default();
+        return Err(format!("listMapKey `{key}` is no field of the items{help}"));
+    };
+    if !is_scalar(field) {
+        return Err(format!("listMapKey `{key}` must be a scalar"));
+    }
+    if !items.required.contains(key) && field.default.is_none() {
+        return Err(format!("listMapKey `{key}` must be required or have a default"));
     }
     Ok(())
 }

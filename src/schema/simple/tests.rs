@@ -102,11 +102,6 @@ fn markers_say_more() {
             json!({"type": "array", "items": {"type": "string"}, "minItems": 1, "maxItems": 3, "x-kubernetes-list-type": "set"}),
         ),
         (
-            "[]object | listType=map listMapKey=a listMapKey=b",
-            json!({"type": "array", "items": {"type": "object", "x-kubernetes-preserve-unknown-fields": true},
-            "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["a", "b"]}),
-        ),
-        (
             "integer | validation=\"self > 0\" immutable=true",
             json!({"type": "integer", "x-kubernetes-validations": [
             {"rule": "self > 0", "message": "validation failed"}, {"rule": "self == oldSelf", "message": "field is immutable"}]}),
@@ -146,7 +141,27 @@ fn markers_that_are_none_are_refused() {
         ("string | minLength=-1", "marker 'minLength' must be a non-negative integer, got: -1"),
         ("[]string | listType=bag", "listType must be atomic, set or map, got: bag"),
         ("[]string | uniqueItems=true listType=atomic", "conflicting list types: set and atomic"),
-        ("[]string | listMapKey=a", "listMapKey requires listType=map before it"),
+        ("[]string | listMapKey=a", "listMapKey requires listType=map"),
+        ("[]object | listType=map", "listType=map requires a listMapKey: the field that tells items apart"),
+        (
+            "[]object | listType=map listMapKey=a",
+            "listType=map requires items with declared fields: give them a type",
+        ),
+        ("[]object | uniqueItems=true", "items of a set must be scalars: use listType=map for objects"),
+        ("string | default= x", "marker key 'x' without a value"),
+        ("integer | minimum=1 default=0", "default value does not fit its type: must be at least 1, is 0"),
+        (
+            "string | default=\"c\" enum=\"a,b\"",
+            "default value does not fit its type: `c` is not one of `a`, `b`",
+        ),
+        (
+            "[]integer | default=[1, \"a\"]",
+            "default value does not fit its type: `/1`: expected an integer, found the string \"a\"",
+        ),
+        (
+            "map[string]string | default=[]",
+            "default value does not fit its type: expected an object, found a list",
+        ),
         ("[]object | listType=map listMapKey=a listMapKey=a", "listMapKey is empty or a duplicate: a"),
         ("string | validation=\" \"", "validation must not be blank"),
     ] {
@@ -231,7 +246,99 @@ fn every_mistake_is_reported_with_its_place() {
     assert_eq!(parse(&Value::Null, &Value::Null), Ok(Schema::of(SchemaType::Object)));
 }
 
+#[test]
+fn a_list_of_type_map_needs_keys_that_tell_its_items_apart() {
+    let types = json!({"Port": {"port": "integer | required=true", "protocol": "string | default=\"TCP\"", "name": "string", "tags": "[]string"}});
+    let one = |text: &str| one_with(text, types.clone());
+    let listed = one("[]Port | listMapKey=port listType=map listMapKey=protocol").unwrap();
+    assert_eq!(listed["x-kubernetes-list-type"], "map");
+    assert_eq!(listed["x-kubernetes-list-map-keys"], json!(["port", "protocol"]));
+    for (key, expected) in [
+        ("prot", "listMapKey `prot` is no field of the items (did you mean `port`?)"),
+        ("name", "listMapKey `name` must be required or have a default"),
+        ("tags", "listMapKey `tags` must be a scalar"),
+    ] {
+        assert_eq!(one(&format!("[]Port | listType=map listMapKey={key}")), Err(expected.to_owned()));
+    }
+    assert_eq!(
+        one("Port | default={\"prt\": 1}"),
+        Err("default value does not fit its type: unknown field `/prt`".to_owned())
+    );
+    assert_eq!(
+        one("Port | default={}"),
+        Err("default value does not fit its type: required field `port` is missing".to_owned())
+    );
+}
+
+#[test]
+fn types_that_multiply_are_refused_before_they_are_built() {
+    let mut doubling = serde_json::Map::new();
+    let mut chain = serde_json::Map::new();
+    for level in 0..2_000 {
+        let next = if level == 1_999 { "string".to_owned() } else { format!("T{}", level + 1) };
+        doubling.insert(format!("T{level}"), json!({"a": next, "b": next}));
+        chain.insert(format!("T{level}"), json!(format!("[]{next}")));
+    }
+    for (types, expected) in [
+        (Value::Object(doubling), "more than 10000 fields once the types are put in place"),
+        (Value::Object(chain), "types refer to each other too deeply (max 60)"),
+    ] {
+        let errors = parse(&json!({"f": "T0"}), &types).unwrap_err();
+        assert!(errors.iter().any(|error| error.message == expected), "{expected}: {:?}", errors.first());
+    }
+    // Sixteen levels of each are fine, and what comes out can be read again.
+    let mut types = serde_json::Map::new();
+    for level in 0..3 {
+        let next =
+            if level == 2 { "string".to_owned() } else { format!("{}T{}", "[]".repeat(16), level + 1) };
+        types.insert(format!("T{level}"), json!(next));
+    }
+    let schema = parse(&json!({"f": "T0"}), &Value::Object(types)).unwrap();
+    assert_eq!(Schema::from_openapi(&schema.to_openapi()).unwrap(), schema);
+    let mut nested = json!("string");
+    for _ in 0..200 {
+        nested = json!({"a": nested});
+    }
+    let errors = parse(&nested, &Value::Null).unwrap_err();
+    assert_eq!(errors[0].message, "structures are nested too deeply (max 60)");
+}
+
+/// A value that may or may not be what a schema wants.
+fn any_value() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(|value| json!(value)),
+        (-3i64..9).prop_map(|value| json!(value)),
+        "[ab]{0,2}".prop_map(|value| json!(value)),
+    ];
+    leaf.prop_recursive(4, 24, 4, |inner| {
+        prop_oneof![
+            proptest::collection::vec(inner.clone(), 0..3).prop_map(|items| json!(items)),
+            proptest::collection::btree_map("[a-e]", inner, 0..4).prop_map(|fields| json!(fields)),
+        ]
+    })
+}
+
 proptest! {
+    #[test]
+    fn admission_has_a_fixed_point(value in any_value()) {
+        let types = json!({"Item": {"a": "integer | required=true", "b": "string | default=\"x\""}});
+        let spec = json!({
+            "a": {"a": "string | default=\"x\"", "b": {"c": "integer | default=1 minimum=0"}},
+            "b": "[]Item | listType=map listMapKey=a", "c": "map[string]Item", "d": "object", "e": "[]string | uniqueItems=true",
+        });
+        let schema = parse(&spec, &types).unwrap();
+        let mut once = value;
+        crate::schema::prune(&schema, &mut once);
+        crate::schema::apply_defaults(&schema, &mut once);
+        let mut twice = once.clone();
+        crate::schema::apply_defaults(&schema, &mut twice);
+        prop_assert_eq!(&once, &twice, "defaults");
+        prop_assert_eq!(crate::schema::prune(&schema, &mut twice), Vec::<String>::new());
+        prop_assert_eq!(&once, &twice, "pruning");
+        prop_assert_eq!(crate::schema::validate(&schema, &once), crate::schema::validate(&schema, &twice));
+    }
+
     #[test]
     fn no_text_makes_it_panic(text in "\\PC{0,60}", marker in "(string|\\[\\]object|integer) \\| [a-zA-Z=\"\\[\\]{}\\\\ |,]{0,40}") {
         let _ = parse(&json!({"f": text, "g": marker}), &json!({"T": text}));

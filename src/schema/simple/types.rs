@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
-use super::{BUILT_IN, Field, SimpleSchemaError, Types, error, field, kind_of};
+use super::{BUILT_IN, Field, MAX_DEPTH, SimpleSchemaError, Types, error, field, kind_of};
 use crate::schema::join_pointer;
 
 /// Reads all custom types; those that cannot be read are reported and stand for anything.
 pub(super) fn resolve(types: &Value, errors: &mut Vec<SimpleSchemaError>) -> Types {
-    let mut resolver = Resolver { source: Map::new(), done: Types::new(), path: Vec::new(), errors };
+    let mut resolver = Resolver { source: Map::new(), done: Types::none(), path: Vec::new(), errors };
     match types {
         Value::Null => {}
         Value::Object(source) => {
@@ -38,7 +38,7 @@ struct Resolver<'a> {
 
 impl Resolver<'_> {
     fn visit(&mut self, name: &str) {
-        if self.done.contains_key(name) {
+        if self.done.named.contains_key(name) {
             return;
         }
         let pointer = join_pointer("/types", name);
@@ -47,10 +47,16 @@ impl Resolver<'_> {
             circle.push(name.to_owned());
             self.errors
                 .push(error(&pointer, format!("cyclic dependency in type {name}: {}", circle.join(" -> "))));
-            self.done.insert(name.to_owned(), Field::default());
+            self.done.named.insert(name.to_owned(), Field::default());
             return;
         }
         let Some(value) = self.source.get(name).cloned() else { return };
+        if self.path.len() >= MAX_DEPTH {
+            self.errors
+                .push(error(&pointer, format!("types refer to each other too deeply (max {MAX_DEPTH})")));
+            self.done.named.insert(name.to_owned(), Field::default());
+            return;
+        }
         self.path.push(name.to_owned());
         let mut references = BTreeSet::new();
         collect(&value, &mut references, 0);
@@ -61,9 +67,9 @@ impl Resolver<'_> {
         }
         self.path.pop();
         // A type on a cycle was answered for on the way down.
-        if !self.done.contains_key(name) {
+        if !self.done.named.contains_key(name) {
             let read = field(&value, &self.done, &pointer, 0, self.errors);
-            self.done.insert(name.to_owned(), read);
+            self.done.named.insert(name.to_owned(), read);
         }
     }
 }
@@ -83,7 +89,7 @@ fn collect(value: &Value, names: &mut BTreeSet<String>, depth: usize) {
                 names.insert(rest.to_owned());
             }
         }
-        Value::Object(fields) if depth <= super::MAX_STRUCT_DEPTH => {
+        Value::Object(fields) if depth <= MAX_DEPTH => {
             fields.values().for_each(|value| collect(value, names, depth + 1));
         }
         _ => {}

@@ -16,7 +16,7 @@ use ::cel::common::value::{CowVal, Val};
 use ::cel::{DeclarationError, Env, ExecutionError, IdedExpr};
 
 use super::functions::is_namespace;
-use super::library::MERGED;
+use super::library::{MATCHES, MERGED, NEW_CONDITION};
 
 /// Values of one evaluation: walked, copied or made. A definition of a thousand children needs some ten
 /// thousand.
@@ -25,21 +25,21 @@ const BUDGET: u64 = 1_000_000;
 const BYTES_PER_UNIT: usize = 32;
 /// Nodes of a macro's body that cost as much as one value, in each round.
 const NODES_PER_UNIT: usize = 8;
-/// Building a matcher takes long where the pattern counts, as in `\w{1000}`; others are cheap.
-const PLAIN_PATTERN: i64 = 100;
-const COUNTING_PATTERN: i64 = 5_000;
 /// Comparisons of a function that compares every item with every other, for one unit.
 const COMPARISONS_PER_UNIT: u64 = 1_000;
+/// Values in the items of a list, which a loop copies, for one unit.
+const COPIES_PER_UNIT: u64 = 8;
 
 /// Pays for a value and answers it.
 const CHARGE: &str = "@charge";
 /// Pays for a macro: for its range, and in each round for its body.
 const WALK: &str = "@walk";
-/// Pays for a value and a fixed price besides.
-const PRICE: &str = "@price";
+/// Answers the condition of a loop, and ends the loop when nothing is left: `all` and `exists` go on after
+/// other errors.
+const GO_ON: &str = "@goOn";
 /// Pays for a value that a function looks at item by item, for each item.
 const SQUARE: &str = "@square";
-/// The library's `replace` and `join`, which know the size of their result before they make it.
+/// The library's own forms of functions that must know what they cost before they begin.
 const REPLACE: &str = "@replace";
 const JOIN: &str = "@join";
 /// The accumulator of `map` and `filter`, which the evaluator extends in place.
@@ -67,7 +67,7 @@ pub(super) fn is_exceeded(error: &ExecutionError) -> bool {
 
 /// A function's name as authors write it.
 pub(super) fn plain(text: &str) -> String {
-    text.replace(REPLACE, "replace").replace(JOIN, "join")
+    text.replace(REPLACE, "replace").replace(JOIN, "join").replace(MATCHES, "matches")
 }
 
 /// Takes units from what is left, or fails.
@@ -90,13 +90,20 @@ pub(super) fn pay(units: u64) -> Result<(), ExecutionError> {
 pub(super) fn register(env: &mut Env) -> Result<(), DeclarationError> {
     env.add_overload(CHARGE, "charge", vec![DYN_TYPE], |args| answer(args, |_| Ok(0)))?;
     env.add_overload(WALK, "walk", vec![DYN_TYPE, INT_TYPE], |args| {
-        answer(args, |args| Ok(items(args).saturating_mul(number(args, 1))))
+        answer(args, |args| {
+            let copies = args.first().map_or(0, |range| weight(range.as_ref())) / COPIES_PER_UNIT;
+            Ok(items(args).saturating_mul(number(args, 1)).saturating_add(copies))
+        })
     })?;
-    env.add_overload(PRICE, "price", vec![DYN_TYPE, INT_TYPE], |args| {
-        answer(args, |args| Ok(number(args, 1)))
+    env.add_overload(GO_ON, "go_on", vec![DYN_TYPE], |mut args| {
+        pay(u64::from(LEFT.get() == 0))?;
+        args.pop().ok_or_else(|| ExecutionError::function_error(GO_ON, "an argument is missing"))
     })?;
     env.add_overload(SQUARE, "square", vec![DYN_TYPE], |args| {
-        answer(args, |args| Ok(items(args).saturating_pow(2) / COMPARISONS_PER_UNIT))
+        answer(args, |args| {
+            let weight = args.first().map_or(0, |list| weight(list.as_ref()));
+            Ok(items(args).saturating_mul(weight) / COMPARISONS_PER_UNIT)
+        })
     })?;
     let text = || STRING_TYPE;
     env.add_member_overload(REPLACE, "bounded_replace", text(), vec![text(), text()], replace)?;
@@ -119,26 +126,30 @@ fn answer<'b, 'v>(
 
 /// Pays for a value with all that is in it.
 pub(super) fn charge(value: &(dyn Val + '_)) -> Result<(), ExecutionError> {
-    let text = |bytes: usize| pay(1 + (bytes / BYTES_PER_UNIT) as u64);
+    pay(weight(value))
+}
+
+/// What a value costs with all that is in it.
+fn weight(value: &(dyn Val + '_)) -> u64 {
+    let text = |bytes: usize| 1 + (bytes / BYTES_PER_UNIT) as u64;
     if let Some(value) = value.downcast_ref::<CelString<'_>>() {
         return text(value.inner().len());
     }
     if let Some(value) = value.downcast_ref::<CelBytes<'_>>() {
         return text(value.inner().len());
     }
-    pay(1)?;
-    if let Some(list) = value.downcast_ref::<CelList<'_>>() {
-        return list.inner().iter().try_for_each(|item| charge(item.as_ref()));
-    }
-    if let Some(map) = value.downcast_ref::<CelMap<'_>>() {
-        return map.inner().iter().try_for_each(|(key, value)| {
-            if let CelMapKey::String(key) = key {
-                text(key.inner().len())?;
-            }
-            charge(value.as_ref())
-        });
-    }
-    value.downcast_ref::<CelOptional<'_>>().and_then(CelOptional::option).map_or(Ok(()), charge)
+    let inside = if let Some(list) = value.downcast_ref::<CelList<'_>>() {
+        list.inner().iter().map(|item| weight(item.as_ref())).sum()
+    } else if let Some(map) = value.downcast_ref::<CelMap<'_>>() {
+        let key = |key: &CelMapKey<'_>| match key {
+            CelMapKey::String(key) => text(key.inner().len()),
+            _ => 0,
+        };
+        map.inner().iter().map(|(name, value)| key(name) + weight(value.as_ref())).sum()
+    } else {
+        value.downcast_ref::<CelOptional<'_>>().and_then(CelOptional::option).map_or(0, weight)
+    };
+    1 + inside
 }
 
 /// How many items the first argument has: characters of a text, entries of a list or map.
@@ -225,6 +236,9 @@ impl Meter<'_> {
     /// What a loop begins with is copied, and so is what it yields, except where it is built in place.
     fn comprehension(&self, walk: &mut ComprehensionExpr) -> usize {
         let body = self.node(&mut walk.loop_cond) + self.node(&mut walk.loop_step);
+        if !is_literal(&walk.loop_cond) {
+            wrap(&mut walk.loop_cond, GO_ON, None);
+        }
         let mut once = self.node(&mut walk.iter_range) + self.charged(&mut walk.accu_init);
         once += match &walk.result.expr {
             Expr::Ident(name) if name == ACCUMULATOR => 1,
@@ -269,8 +283,6 @@ impl Meter<'_> {
         let function = call.func_name.clone();
         let target = call.target.as_deref_mut().filter(|target| !is_namespace(target, &function));
         let is_method = target.is_some();
-        let pattern = if is_method { call.args.first() } else { call.args.last() };
-        let pattern = pattern.map_or(PLAIN_PATTERN, price_of_pattern);
         let receiver = match target {
             Some(target) => {
                 nodes += self.charged(target);
@@ -280,8 +292,6 @@ impl Meter<'_> {
         };
         if let Some(receiver) = receiver {
             match function.as_str() {
-                "matches" => wrap(receiver, PRICE, Some(pattern)),
-                "find" | "findAll" if is_method => wrap(receiver, PRICE, Some(pattern)),
                 "distinct" | "indexOf" | "lastIndexOf" | "sum" if is_method => wrap(receiver, SQUARE, None),
                 // One value for each character, which charging by bytes does not cover.
                 "split" if is_method => wrap(receiver, WALK, Some(1)),
@@ -291,6 +301,7 @@ impl Meter<'_> {
         match function.as_str() {
             "replace" if is_method => REPLACE.clone_into(&mut call.func_name),
             "join" if is_method => JOIN.clone_into(&mut call.func_name),
+            "matches" => MATCHES.clone_into(&mut call.func_name),
             _ => {}
         }
         (nodes, !free)
@@ -311,7 +322,7 @@ impl Meter<'_> {
         let makes = match call.func_name.as_str() {
             operators::ADD => !extends,
             // They hold a copy of what they find.
-            operators::OPT_SELECT | operators::OPT_INDEX | MERGED => true,
+            operators::OPT_SELECT | operators::OPT_INDEX | MERGED | NEW_CONDITION => true,
             _ => false,
         };
         (nodes, makes)
@@ -320,13 +331,6 @@ impl Meter<'_> {
 
 fn is_literal(node: &IdedExpr) -> bool {
     matches!(node.expr, Expr::Literal(_))
-}
-
-fn price_of_pattern(pattern: &IdedExpr) -> i64 {
-    match &pattern.expr {
-        Expr::Literal(LiteralValue::String(text)) if !text.inner().contains('{') => PLAIN_PATTERN,
-        _ => COUNTING_PATTERN,
-    }
 }
 
 /// `node` becomes `function(node)` or `function(node, number)`.

@@ -12,7 +12,7 @@ use ::cel::common::ast::{
 };
 
 use super::functions::{FUNCTIONS, method_macros};
-use super::library::ORDERED;
+use super::library::{NEW_CONDITION, ORDERED};
 use super::parse::{Parsed, with_stack};
 use super::{CompileError, Scope, Type};
 use crate::diagnostic::nearest;
@@ -353,15 +353,19 @@ impl Checker<'_> {
             }
             (None, None) => (call.func_name.clone(), call.func_name.clone()),
         };
-        if name.starts_with("runtime.") && self.scope.get(RUNTIME).is_none() {
-            return Err(self
-                .error(id, format!("unknown function `{shown}`"))
-                .with_help(Some(RUNTIME_PLACE.into())));
+        let mut shown = shown;
+        if name == NEW_CONDITION {
+            "runtime.newCondition".clone_into(&mut shown);
+            if self.scope.get(RUNTIME).is_none() {
+                let error = self.error(id, format!("unknown function `{shown}`"));
+                return Err(error.with_help(Some(RUNTIME_PLACE.into())));
+            }
+            self.conditions.extend(call.args.first().and_then(|type_| match &type_.expr {
+                Expr::Literal(LiteralValue::String(text)) => Some(text.inner().to_owned()),
+                _ => None,
+            }));
         }
         self.omits |= name == "omit";
-        if name == "runtime.newCondition" {
-            self.conditions.extend(call.args.first().and_then(type_of_condition));
-        }
         let Some(overloads) = FUNCTIONS.get(&name) else {
             return Err(self.unknown_function(id, &name, &shown));
         };
@@ -550,19 +554,6 @@ fn optional_of(type_: Type) -> Type {
 
 fn is_omission(expr: &Expr) -> bool {
     matches!(expr, Expr::Call(call) if call.func_name == "omit" && call.target.is_none())
-}
-
-/// The type of a new condition, where it is spelt.
-fn type_of_condition(fields: &IdedExpr) -> Option<String> {
-    let Expr::Map(map) = &fields.expr else { return None };
-    let text = |node: &IdedExpr| match &node.expr {
-        Expr::Literal(LiteralValue::String(text)) => Some(text.inner().to_owned()),
-        _ => None,
-    };
-    map.entries.iter().find_map(|entry| match &entry.expr {
-        EntryExpr::MapEntry(entry) if text(&entry.key).as_deref() == Some("type") => text(&entry.value),
-        _ => None,
-    })
 }
 
 fn binary_sign(name: &str) -> Option<&'static str> {

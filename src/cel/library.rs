@@ -13,7 +13,9 @@ mod quantity;
 mod url;
 mod version;
 
-use ::cel::common::types::{CelInt, CelList, CelMap, CelMapKey, CelString, DYN_TYPE, Kind, LIST_TYPE};
+use ::cel::common::types::{
+    CelDouble, CelInt, CelList, CelMap, CelMapKey, CelString, DYN_TYPE, Kind, LIST_TYPE,
+};
 use ::cel::common::value::{CowVal, StaticVal, Val};
 use ::cel::{DeclarationError, Env, ExecutionError, extensions};
 
@@ -31,6 +33,15 @@ pub(super) const PAIRS: &str = "@pairs";
 
 /// Applied to the list of maps that a transformation yields.
 pub(super) const MERGED: &str = "@merged";
+
+/// What `runtime.newCondition` becomes.
+pub(super) const NEW_CONDITION: &str = "@newCondition";
+
+/// Applied to what `string` is called on: doubles are written as Go writes them.
+pub(super) const SHOWN: &str = "@shown";
+
+/// What `matches` becomes: it must be paid for before it begins.
+pub(super) const MATCHES: &str = "@matches";
 
 /// Stands before the function's name in errors of this room, which quote no values.
 pub(super) const OWN: char = '@';
@@ -53,6 +64,7 @@ fn register(env: &mut Env) -> Result<(), DeclarationError> {
     env.add_overload(ORDERED, "ordered", vec![DYN_TYPE], ordered)?;
     env.add_overload(PAIRS, "pairs", vec![DYN_TYPE], |args| pairs(&args))?;
     env.add_overload(MERGED, "merged", vec![LIST_TYPE], |args| merged(&args))?;
+    env.add_overload(SHOWN, "shown", vec![DYN_TYPE], shown)?;
     macros::register(env)?;
     kro::register(env)?;
     lists::register(env)?;
@@ -121,6 +133,36 @@ fn ordered<'b, 'v>(mut args: Arguments<'b, 'v>) -> Outcome<'b, 'v> {
     Ok(CowVal::owned(CelList::from(
         keys.into_iter().map(|key| key.inner().clone_as_boxed()).collect::<Vec<_>>(),
     )))
+}
+
+fn shown<'b, 'v>(mut args: Arguments<'b, 'v>) -> Outcome<'b, 'v> {
+    if let Some(double) = argument(SHOWN, &args, 0)?.downcast_ref::<CelDouble>() {
+        return Ok(CowVal::owned(CelString::from(double_as_in_go(*double.inner()))));
+    }
+    args.pop().ok_or_else(|| failed(SHOWN, "an argument is missing"))
+}
+
+/// Go's `%g`: the shortest digits, with an exponent below -4 and from 7 digits before the point on.
+fn double_as_in_go(double: f64) -> String {
+    if double.is_nan() || double.is_infinite() {
+        let text = if double.is_nan() { "NaN" } else { "Inf" };
+        let sign = if double.is_nan() {
+            ""
+        } else if double > 0.0 {
+            "+"
+        } else {
+            "-"
+        };
+        return format!("{sign}{text}");
+    }
+    let scientific = format!("{double:e}");
+    let (digits, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
+    let exponent: i32 = exponent.parse().unwrap_or_default();
+    if (-4..6).contains(&exponent) {
+        return double.to_string();
+    }
+    let sign = if exponent < 0 { '-' } else { '+' };
+    format!("{digits}e{sign}{:02}", exponent.abs())
 }
 
 /// Index and item of a list, key and value of a map in the order of the keys.

@@ -1,12 +1,13 @@
-//! From comprehensions with two variables to those with one, which is all the evaluator knows.
+//! From what authors may write to what the evaluator knows.
 //!
-//! The range becomes a list of pairs, in the order of their keys, and each variable a part of the pair.
+//! Comprehensions with two variables become those with one: the range becomes a list of pairs, in the order
+//! of their keys, and each variable a part of the pair. And `string` writes doubles as Go does.
 
 use ::cel::IdedExpr;
 use ::cel::common::ast::{CallExpr, ComprehensionExpr, EntryExpr, Expr, LiteralValue, operators};
 
 use super::functions::is_namespace;
-use super::library::PAIRS;
+use super::library::{PAIRS, SHOWN};
 
 /// Rewrites a checked syntax tree. The caller sees to the stack.
 pub(super) fn lower(node: &mut IdedExpr) {
@@ -21,13 +22,25 @@ pub(super) fn lower(node: &mut IdedExpr) {
                 let names = [(key.as_str(), 0), (value.as_str(), 1)];
                 substitute(&mut loop_.loop_cond, &pair, &names);
                 substitute(&mut loop_.loop_step, &pair, &names);
-                let range = std::mem::take(&mut loop_.iter_range);
-                let call = CallExpr { func_name: PAIRS.to_owned(), target: None, args: vec![range] };
-                loop_.iter_range = IdedExpr { id, expr: Expr::Call(call) };
+                apply(PAIRS, &mut loop_.iter_range);
             }
+        }
+        Expr::Call(CallExpr { func_name, target: None, args }) if func_name == "string" => {
+            args.iter_mut().for_each(|argument| {
+                lower(argument);
+                apply(SHOWN, argument);
+            });
         }
         other => children(other).into_iter().for_each(lower),
     }
+}
+
+/// `node` becomes `function(node)`.
+fn apply(function: &str, node: &mut IdedExpr) {
+    let id = node.id;
+    let args = vec![std::mem::take(node)];
+    let call = CallExpr { func_name: function.to_owned(), target: None, args };
+    *node = IdedExpr { id, expr: Expr::Call(call) };
 }
 
 /// Puts parts of the pair in the place of the names, except where a name is declared anew.

@@ -148,7 +148,7 @@ pub(in crate::cel) const TABLE: &str = "
 
     # Rendering
     omit() -> dyn | removes the field, the map's entry or the list's item that it stands for
-    runtime.newCondition(map(string, string)) -> condition | a condition of the instance, from `type` and `status` (True, False or Unknown), `reason` and `message`; in `status.conditions` only
+    @newCondition(string, string, string, string) -> condition | what `runtime.newCondition` becomes
 ";
 
 /// Macros, which are no functions: what they take is an expression and not its value.
@@ -176,6 +176,10 @@ pub(in crate::cel) const MACROS: &[(&str, &str)] = &[
     ("cel.bind(x, value, expr)", "the expression, in which the name stands for the value"),
     ("opt.optMap(x, expr)", "an optional of the expression, if the value is there"),
     ("opt.optFlatMap(x, expr)", "the expression, which is optional itself, if the value is there"),
+    (
+        "runtime.newCondition({type: t, status: s, reason: r, message: m})",
+        "a condition of the instance; the status is True, False or Unknown, reason and message may be left out; in `status.conditions` only",
+    ),
     (
         "runtime.condition(schema, 'Ready')",
         "a condition that the engine itself writes: Ready, InstanceManaged, GraphResolved or ResourcesReady; in `status.conditions` only",

@@ -12,7 +12,8 @@ use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
 use super::opaque::opaque;
-use super::{Arguments, Outcome, argument, failed, integer, items, text};
+use super::{Arguments, NEW_CONDITION, Outcome, argument, failed, integer, items, text};
+use crate::cel::budget;
 use crate::cel::eval::to_json;
 
 /// What `omit()` answers: the place of something that is not to be there.
@@ -57,7 +58,12 @@ pub(super) fn register(env: &mut Env) -> Result<(), DeclarationError> {
         edit("lists.removeAtIndex", args)
     })?;
     env.add_overload("omit", "omit", vec![], |_| Ok(CowVal::owned(Omitted)))?;
-    env.add_overload("runtime.newCondition", "new_condition", vec![MAP_TYPE], new_condition)
+    env.add_overload(
+        NEW_CONDITION,
+        "new_condition",
+        vec![DYN_TYPE, DYN_TYPE, DYN_TYPE, DYN_TYPE],
+        new_condition,
+    )
 }
 
 fn bytes<'b, 'v>(bytes: Vec<u8>) -> CowVal<'b, 'v> {
@@ -100,7 +106,10 @@ fn marshal<'b, 'v>(args: Arguments<'b, 'v>) -> Outcome<'b, 'v> {
 }
 
 fn unmarshal<'b, 'v>(args: Arguments<'b, 'v>) -> Outcome<'b, 'v> {
-    let value: Value = serde_json::from_str(text("json.unmarshal", &args, 0)?).map_err(|error| {
+    let written = text("json.unmarshal", &args, 0)?;
+    // Every other character can be a value.
+    budget::pay((written.len() / 4) as u64)?;
+    let value: Value = serde_json::from_str(written).map_err(|error| {
         failed("json.unmarshal", format!("not valid JSON: line {}, column {}", error.line(), error.column()))
     })?;
     Ok(CowVal::Owned(as_doubles(&value)))
@@ -168,25 +177,21 @@ fn edit<'b, 'v>(name: &str, args: Arguments<'b, 'v>) -> Outcome<'b, 'v> {
     Ok(CowVal::owned(CelList::from(list)))
 }
 
-/// A condition as it is written into the status, with all four of its texts.
+/// The parts of a condition, in the order of the arguments.
+pub(super) const CONDITION: [&str; 4] = ["type", "status", "reason", "message"];
+
+/// A condition as it is written into the status.
 fn new_condition<'b, 'v>(args: Arguments<'b, 'v>) -> Outcome<'b, 'v> {
     const NAME: &str = "runtime.newCondition";
-    let given = argument(NAME, &args, 0)?;
-    let given = given.downcast_ref::<CelMap<'v>>().ok_or_else(|| failed(NAME, "expected a map"))?;
     let mut condition: HashMap<CelMapKey<'v>, Box<dyn Val + 'v>> = HashMap::new();
-    for field in ["type", "status", "reason", "message"] {
-        let value = given.inner().get(&CelMapKey::from(field));
-        let text = match value.map(|value| value.downcast_ref::<CelString<'_>>()) {
-            None => "",
-            Some(Some(text)) => text.inner(),
-            Some(None) => return Err(failed(NAME, format!("{field} must be a string"))),
-        };
-        match field {
-            "type" if text.is_empty() => return Err(failed(NAME, "type is empty")),
-            "status" if !["True", "False", "Unknown"].contains(&text) => {
+    for (index, part) in CONDITION.into_iter().enumerate() {
+        let value = text(NAME, &args, index)?;
+        match part {
+            "type" if value.is_empty() => return Err(failed(NAME, "type is empty")),
+            "status" if !["True", "False", "Unknown"].contains(&value) => {
                 return Err(failed(NAME, "status must be True, False or Unknown"));
             }
-            _ => condition.insert(CelMapKey::from(field), Box::new(CelString::from(text.to_owned()))),
+            _ => condition.insert(CelMapKey::from(part), Box::new(CelString::from(value.to_owned()))),
         };
     }
     Ok(CowVal::owned(CelMap::from(condition)))

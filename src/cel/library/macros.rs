@@ -10,7 +10,8 @@ use ::cel::common::ast::{
 use ::cel::parser::{Macro, MacroExprHelper, ParseError};
 use ::cel::{DeclarationError, Env, IdedExpr};
 
-use super::MERGED;
+use super::kro::CONDITION;
+use super::{MERGED, NEW_CONDITION};
 
 /// The accumulator, as in the crate's own macros.
 const RESULT: &str = "@result";
@@ -223,7 +224,7 @@ fn bind(
     Ok(Some(helper.next_expr(Expr::Comprehension(Box::new(loop_)))))
 }
 
-/// The keys of a condition are written as bare words.
+/// The keys of a condition are bare words; its parts become arguments, so that the checker sees each.
 fn new_condition(
     helper: &mut MacroExprHelper<'_>,
     target: &mut Option<IdedExpr>,
@@ -232,36 +233,37 @@ fn new_condition(
     if !is_ident(target.as_ref(), "runtime") {
         return Ok(None);
     }
-    let (Some(namespace), Some(mut fields)) = (target.take(), args.pop()) else { return Ok(None) };
-    let Expr::Map(map) = &mut fields.expr else {
-        return Err(helper.new_error(fields.id, "runtime.newCondition() takes {type: …, status: …}"));
+    let Some(IdedExpr { id, expr: Expr::Map(map) }) = args.pop() else {
+        return Err(helper.new_error(0, "runtime.newCondition() takes {type: …, status: …}"));
     };
-    let mut names = Vec::new();
-    for entry in &mut map.entries {
-        let EntryExpr::MapEntry(entry) = &mut entry.expr else { continue };
-        if let Expr::Ident(name) = &entry.key.expr {
-            entry.key.expr = Expr::Literal(LiteralValue::String(name.clone().into()));
-        }
+    let mut parts: [Option<IdedExpr>; 4] = Default::default();
+    for entry in map.entries {
+        let EntryExpr::MapEntry(entry) = entry.expr else { continue };
         let name = match &entry.key.expr {
-            Expr::Literal(LiteralValue::String(name)) => name.inner().to_owned(),
-            _ => String::new(),
+            Expr::Ident(name) => name.as_str(),
+            Expr::Literal(LiteralValue::String(name)) => name.inner(),
+            _ => "",
         };
-        if !["type", "status", "reason", "message"].contains(&name.as_str()) {
-            let message = "a condition has type, status, reason and message";
-            return Err(helper.new_error(entry.key.id, message));
+        let place = CONDITION.iter().position(|part| *part == name).and_then(|place| parts.get_mut(place));
+        match place {
+            Some(part) if part.is_none() && !entry.optional => *part = Some(entry.value),
+            _ => {
+                let message = "a condition has type, status, reason and message, each once";
+                return Err(helper.new_error(entry.key.id, message));
+            }
         }
-        names.push(name);
     }
-    if let Some(missing) =
-        ["type", "status"].into_iter().find(|name| !names.iter().any(|given| given == name))
-    {
-        return Err(helper.new_error(fields.id, format!("the condition has no {missing}")));
+    let mut arguments = Vec::new();
+    for (name, part) in CONDITION.into_iter().zip(parts) {
+        arguments.push(match part {
+            Some(part) => part,
+            None if matches!(name, "type" | "status") => {
+                return Err(helper.new_error(id, format!("the condition has no {name}")));
+            }
+            None => helper.next_expr(Expr::Literal(LiteralValue::String(String::new().into()))),
+        });
     }
-    Ok(Some(helper.next_expr(Expr::Call(CallExpr {
-        func_name: "newCondition".to_owned(),
-        target: Some(Box::new(namespace)),
-        args: vec![fields],
-    }))))
+    Ok(Some(call(helper, NEW_CONDITION, arguments)))
 }
 
 /// `runtime.condition(schema, 'T')` is a field of the variable `runtime`.

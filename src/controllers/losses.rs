@@ -29,6 +29,8 @@ pub(super) struct Evaluated {
     pub(super) appeared_in: Epoch,
     /// The children that it would lose; none unless there are AWS objects among or below them.
     pub(super) children: BTreeMap<ObjectKey, Child>,
+    /// Whether it may lose more: what it has in AWS comes from nodes that cannot be told at the moment.
+    pub(super) unsure: bool,
 }
 
 /// The instances as their last passes saw them.
@@ -55,9 +57,9 @@ impl Losses {
 
     /// Notes what a pass found. It must have applied its children before.
     pub(super) fn record(&self, instance: &ObjectKey, found: Evaluated) {
-        let children = found.children.clone();
+        let now = (found.children.clone(), found.unsure);
         let before = self.read(|evaluated| evaluated.insert(instance.clone(), found));
-        if before.map(|before| before.children).unwrap_or_default() != children {
+        if before.map(|before| (before.children, before.unsure)).unwrap_or_default() != now {
             self.changed.notify_one();
         }
     }
@@ -65,7 +67,7 @@ impl Losses {
     /// Forgets an instance that is gone or going.
     pub(super) fn forget(&self, instance: &ObjectKey) {
         let before = self.read(|evaluated| evaluated.remove(instance));
-        if before.is_some_and(|before| !before.children.is_empty()) {
+        if before.is_some_and(|before| !before.children.is_empty() || before.unsure) {
             self.changed.notify_one();
         }
     }
@@ -107,12 +109,11 @@ impl Losses {
         }
         let loss_of = |object: &Object| -> Option<Loss> {
             let key = object.key();
-            let own = evaluated.get(&key).filter(|own| !own.children.is_empty())?;
-            let mut loss = Loss {
-                root: key.clone(),
-                children: own.children.clone(),
-                causes: [own.appeared_in, own.changed_in].into(),
-            };
+            let own = evaluated.get(&key).filter(|own| !own.children.is_empty() || own.unsure)?;
+            let mut loss =
+                Loss { root: key.clone(), children: own.children.clone(), causes: [own.changed_in].into() };
+            // What cannot be told has not appeared.
+            loss.causes.extend((!own.children.is_empty()).then_some(own.appeared_in));
             let mut above = owner_of(object);
             while let Some(owner) = above {
                 // An owner by a circle of annotations would never end.

@@ -28,7 +28,7 @@ pub struct Child {
 pub struct Loss {
     /// The root object that the instance belongs to, or itself.
     pub root: ObjectKey,
-    /// The children: all of them, because what is not protected may be what the protected ones live by.
+    /// The children; none where it cannot be told yet which. All of them, because what is not protected may be what the protected ones live by.
     pub children: BTreeMap<ObjectKey, Child>,
     /// Revisions that may be the cause: the one in force when the loss appeared, and those that last changed
     /// the instance, what it belongs to, or their definitions. Data that arrives late has these in common.
@@ -113,7 +113,12 @@ pub fn judge(
         return Verdict::Approved(digest);
     }
     let reason = if many {
-        format!("{} of {roots} root objects would lose AWS objects by one change", affected.len())
+        let untold = set.iter().filter(|loss| loss.children.is_empty()).count();
+        let untold = match untold {
+            0 => String::new(),
+            _ => format!(", or may, for {untold} of them cannot be told yet"),
+        };
+        format!("{} of {roots} root objects would lose AWS objects by one change{untold}", affected.len())
     } else {
         let lost: usize = loss.children.values().map(|child| child.protected.len()).sum();
         format!("{lost} protected AWS objects would be deleted")
@@ -198,6 +203,21 @@ mod tests {
         let six = held(&losses(6), &[], 100).expect("six");
         assert_eq!(six.removals.len(), 6, "one set for all");
         assert!(six.reason.contains("6 of 100"), "{}", six.reason);
+    }
+
+    #[test]
+    fn who_cannot_tell_yet_counts_and_adds_nothing_to_the_set() {
+        let mut untold = losses(2);
+        untold[1].children.clear();
+        let held_of_one = held(&untold, &[], 2).expect("all of several, perhaps");
+        assert_eq!(held_of_one.removals.len(), 1);
+        assert!(
+            held_of_one.reason.ends_with("or may, for 1 of them cannot be told yet"),
+            "{}",
+            held_of_one.reason
+        );
+        untold[1].causes = BTreeSet::from([8]);
+        assert_eq!(held(&untold, &[], 2), None, "for another reason");
     }
 
     #[test]

@@ -79,8 +79,8 @@ fn key(index: usize) -> String {
     format!("Network.kro.run/team/n{index}")
 }
 
-/// A fleet of networks, whole.
-async fn fleet(count: usize) -> World {
+/// A namespace with its account.
+async fn ground() -> World {
     let mut world = World::new();
     world.role(ACCOUNT, "fleet").await;
     world.write(
@@ -89,6 +89,12 @@ async fn fleet(count: usize) -> World {
             "apiVersion: v1\nkind: Namespace\nmetadata:\n  name: team\n---\napiVersion: services.k8s.aws/v1alpha1\nkind: IAMRoleSelector\nmetadata:\n  name: team\nspec:\n  arn: arn:aws:iam::{ACCOUNT}:role/fleet\n  namespaceSelector:\n    names: [team]\n"
         ),
     );
+    world
+}
+
+/// A fleet of networks, whole.
+async fn fleet(count: usize) -> World {
+    let mut world = ground().await;
     let text = definition(&address("schema.spec.create && schema.spec.nat"), "");
     world.write("definitions/network.yaml", text);
     (0..count).for_each(|index| network(&mut world, index, ""));
@@ -279,10 +285,10 @@ async fn a_shared_value_that_takes_children_from_all_is_held() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_loss_that_comes_late_counts_with_those_that_went_before_it() {
     let mut world = fleet(3).await;
-    // One of three loses its address at once, the others only when a fact comes in that another commit brings.
-    let fact = |world: &mut World, index: usize| {
+    // One of three loses its address at once, the others only when a fact changes that another commit brings.
+    let fact = |world: &mut World, index: usize, keep: &str| {
         let text = format!(
-            "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: fact-n{index}, namespace: team}}\ndata: {{keep: \"no\"}}\n"
+            "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: fact-n{index}, namespace: team}}\ndata: {{keep: \"{keep}\"}}\n"
         );
         world.write(&format!("facts/{index}.yaml"), text);
     };
@@ -292,12 +298,14 @@ async fn a_loss_that_comes_late_counts_with_those_that_went_before_it() {
         kind: ConfigMap
         metadata: {name: "fact-${schema.metadata.name}", namespace: team}
 "#;
-    fact(&mut world, 0);
+    for (index, keep) in ["no", "yes", "yes"].into_iter().enumerate() {
+        fact(&mut world, index, keep);
+    }
     let text = definition(&address("fact.data.keep == 'yes'"), facts);
     world.write("definitions/network.yaml", text);
     world.commit("addresses by facts");
     world.until("the first is gone", |handle| !exists(handle, "ElasticIPAddress", 0)).await;
-    fact(&mut world, 1);
+    fact(&mut world, 1, "no");
     world.commit("another fact");
     world.until("the second is held", |handle| held(handle, 1).is_some()).await;
     let (_, message) = held(&world.handle(), 1).unwrap();
@@ -409,5 +417,73 @@ async fn a_cluster_keeps_its_subnets_while_the_network_that_it_would_leave_is_he
             .filter(|(call, _)| !call.starts_with("CreateVpc") && !call.starts_with("CreateSubnet"))
             .collect::<Vec<_>>()
     );
+    world.stop().await;
+}
+
+/// Groups in some zones, whose description somebody else states.
+fn groups(zones: &str) -> String {
+    let text = r#"    - id: settings
+      externalRef:
+        apiVersion: v1
+        kind: ConfigMap
+        metadata: {name: "${schema.metadata.name}"}
+    - id: groups
+      forEach:
+        - zone: '${ZONES}'
+      template:
+        apiVersion: ec2.services.k8s.aws/v1alpha1
+        kind: SecurityGroup
+        metadata: {name: "${schema.metadata.name}-${zone}", annotations: {services.k8s.aws/region: eu-west-1}}
+        spec:
+          name: ${schema.metadata.name}-${zone}
+          description: ${settings.data.text}
+          vpcID: ${vpc.status.vpcID}
+"#;
+    definition("", &text.replace("ZONES", zones))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_cannot_tell_its_loss_yet_counts_with_what_can() {
+    let mut world = ground().await;
+    world.write("definitions/network.yaml", groups(r#"["a", "b"]"#));
+    let settings = |index: usize| {
+        format!(
+            "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: n{index}, namespace: team}}\ndata: {{text: all}}\n"
+        )
+    };
+    for index in 0..2 {
+        network(&mut world, index, "");
+        world.write(&format!("settings/n{index}.yaml"), settings(index));
+    }
+    world.commit("two networks with two groups each");
+    world.start();
+    let group = |index: usize, zone: &str| format!("SecurityGroup.ec2.services.k8s.aws/team/n{index}-{zone}");
+    let all = || (0..2).flat_map(|index| ["a", "b"].map(|zone| group(index, zone)));
+    world
+        .until("all groups are ready", |handle| {
+            all().all(|group| is_ready(handle, &group)) && (0..2).all(|index| is_ready(handle, &key(index)))
+        })
+        .await;
+    // Nobody can tell the groups of the second while what describes them is gone.
+    world.remove("settings/n1.yaml");
+    world.write("definitions/network.yaml", groups(r#"["a"]"#));
+    world.commit("one zone less");
+    world.until("the loss of the first is held", |handle| held(handle, 0).is_some()).await;
+    let (first, message) = held(&world.handle(), 0).unwrap();
+    assert!(message.contains("cannot be told yet") && message.contains("n0-b"), "{message}");
+    world.write("settings/n1.yaml", settings(1));
+    world.commit("it is told again");
+    world
+        .until("both are held", |handle| {
+            held(handle, 1).is_some() && held(handle, 0) != Some((first.clone(), message.clone()))
+        })
+        .await;
+    world
+        .until("as one set", |handle| {
+            held(handle, 0).map(|held| held.0) == held(handle, 1).map(|held| held.0)
+        })
+        .await;
+    assert!(all().all(|key| world.handle().mirror.get(&key.parse().unwrap()).is_some()));
+    assert_eq!(world.mutating_calls().get("DeleteSecurityGroup"), None);
     world.stop().await;
 }

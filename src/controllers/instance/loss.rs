@@ -75,6 +75,8 @@ pub(super) struct Losing {
     children: Vec<Arc<Object>>,
     /// How a judge sees them; empty when AWS would lose nothing.
     judged: BTreeMap<ObjectKey, Child>,
+    /// Whether nodes that cannot be told at the moment may have given up more that is in AWS.
+    unsure: bool,
 }
 
 impl Losing {
@@ -99,20 +101,22 @@ impl InstanceController {
     ) -> Losing {
         let wanted: BTreeSet<ObjectKey> = desired.iter().map(Object::key).collect();
         // The mirror may lag: what it does not show yet, its event brings back here.
-        let mut children = self.mirror.children(&instance.key());
-        children.retain(|child| {
-            !child.is_terminating() && !wanted.contains(&child.key()) && graph.has_given_up(evaluation, child)
-        });
+        let mut unwanted = self.mirror.children(&instance.key());
+        unwanted.retain(|child| !child.is_terminating() && !wanted.contains(&child.key()));
+        let (children, undecided): (Vec<_>, Vec<_>) =
+            unwanted.into_iter().partition(|child| graph.has_given_up(evaluation, child));
         let is_aws = |key: &ObjectKey| ack::find(&key.group_kind()).is_some();
-        let in_aws = children.iter().any(|child| {
+        let is_in_aws = |child: &Arc<Object>| {
             let below = self.mirror.descendants(&child.key());
             is_aws(&child.key()) || below.iter().any(|below| is_aws(&below.key()))
-        });
+        };
+        let in_aws = children.iter().any(is_in_aws);
+        let unsure = undecided.iter().any(is_in_aws);
         let judged = children.iter().filter(|_| in_aws).map(|child| {
             let protected = self.mirror.protected_below(&child.key(), self.settings.protection);
             (child.key(), Child { uid: child.metadata.uid.clone(), protected })
         });
-        Losing { judged: judged.collect(), children }
+        Losing { judged: judged.collect(), children, unsure }
     }
 
     /// Applies what is wanted, and lets go of what is not if it may go. What would let go of something that
@@ -218,6 +222,7 @@ impl InstanceController {
             changed_in: memory.inputs.as_ref().map_or(epoch, |inputs| inputs.epoch),
             appeared_in: memory.loss.as_ref().map_or(epoch, |loss| loss.epoch),
             children: losing.judged.clone(),
+            unsure: losing.unsure,
         };
         self.losses.record(&instance.key(), found);
     }

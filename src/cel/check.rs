@@ -11,9 +11,9 @@ use ::cel::common::ast::{
     CallExpr, ComprehensionExpr, EntryExpr, Expr, LiteralValue, MapExpr, SelectExpr, operators,
 };
 
-use super::functions::{FUNCTIONS, method_macros};
+use super::functions::{FUNCTIONS, Overload, method_macros};
 use super::library::{NEW_CONDITION, ORDERED};
-use super::parse::{Parsed, with_stack};
+use super::parse::{Parsed, qualified_name, with_stack};
 use super::{CompileError, Scope, Type};
 use crate::diagnostic::nearest;
 
@@ -142,26 +142,17 @@ impl Checker<'_> {
 
     /// A name with dots, of a type or of a variable.
     fn qualified(&mut self, select: &SelectExpr) -> Option<Type> {
-        let mut names = vec![select.field.as_str()];
-        let mut operand = &select.operand.expr;
-        while let Expr::Select(SelectExpr { operand: inner, field, test: false }) = operand {
-            names.push(field);
-            operand = &inner.expr;
-        }
-        let Expr::Ident(root) = operand else { return None };
-        let is_local = self.locals.iter().any(|(local, _)| local == root);
-        if select.test || is_local {
+        let name = qualified_name(select)?;
+        let root = name.split('.').next().unwrap_or_default();
+        if self.locals.iter().any(|(local, _)| local == root) {
             return None;
         }
-        names.push(root.strip_prefix('.').unwrap_or(root));
-        names.reverse();
-        let name = names.join(".");
-        if let Some(type_) = self.scope.get(&name) {
-            let type_ = type_.clone();
-            self.references.insert(name);
-            return Some(type_);
+        let name = name.trim_start_matches('.');
+        if let Some(type_) = self.scope.get(name) {
+            self.references.insert(name.to_owned());
+            return Some(type_.clone());
         }
-        TYPE_NAMES.contains(&name.as_str()).then_some(Type::Type)
+        TYPE_NAMES.contains(&name).then_some(Type::Type)
     }
 
     fn identifier(&mut self, id: u64, name: &str) -> Checking {
@@ -379,9 +370,14 @@ impl Checker<'_> {
                 (Some((receiver, rest)), true) => format!("{receiver}.{shown}({})", rest.join(", ")),
                 _ => format!("{shown}({})", types.join(", ")),
             };
-            let help = (types.iter().any(|type_| type_.starts_with("optional(")))
-                .then(|| "an optional has no value before .orValue(...) or .value()".to_owned());
-            return Err(self.error(id, format!("no matching overload for `{applied}`")).with_help(help));
+            let optional = types.iter().any(|type_| type_.starts_with("optional("));
+            let help = if optional {
+                "an optional has no value before .orValue(...) or .value()".to_owned()
+            } else {
+                takes(overloads)
+            };
+            let error = self.error(id, format!("no matching overload for `{applied}`"));
+            return Err(error.with_help(Some(help).filter(|help| !help.is_empty())));
         };
         // Several overloads fit only where an argument is dyn; then so is what they do not agree on.
         let result = results.fold(first, |joined, result| joined.join(&result).unwrap_or(Type::Dyn));
@@ -550,6 +546,13 @@ impl Checker<'_> {
 
 fn optional_of(type_: Type) -> Type {
     if matches!(type_, Type::Optional(_)) { type_ } else { Type::optional(type_) }
+}
+
+/// What a function can be called with, when that is little.
+fn takes(overloads: &[Overload]) -> String {
+    let shown = overloads.iter().filter(|overload| !overload.signature.contains('@'));
+    let shown: Vec<String> = shown.map(|overload| format!("`{}`", overload.signature)).collect();
+    if shown.is_empty() || shown.len() > 4 { String::new() } else { format!("there is {}", shown.join(", ")) }
 }
 
 fn is_omission(expr: &Expr) -> bool {

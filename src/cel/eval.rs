@@ -187,7 +187,7 @@ fn timestamp<'v>(text: &str) -> Option<Boxed<'v>> {
 }
 
 /// The notation of Go: `1h30m`, `1.5s`, `-2ms`.
-fn duration<'v>(text: &str) -> Option<Boxed<'v>> {
+pub(super) fn duration<'v>(text: &str) -> Option<Boxed<'v>> {
     let (negative, mut rest) = match text.strip_prefix('-') {
         Some(rest) => (true, rest),
         None => (false, text.strip_prefix('+').unwrap_or(text)),

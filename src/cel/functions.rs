@@ -31,6 +31,8 @@ pub(super) enum Pattern {
 /// One line of the table.
 #[derive(Debug, Clone)]
 pub(super) struct Overload {
+    /// As authors read it.
+    pub(super) signature: String,
     pub(super) parameters: Vec<Pattern>,
     pub(super) result: Pattern,
 }
@@ -78,7 +80,21 @@ fn declaration(line: &str) -> Option<(String, Overload)> {
     let (head, result) = line.split_once(" -> ")?;
     let (name, parameters) = head.split_once('(')?;
     let parameters = split(parameters.strip_suffix(')')?).into_iter().map(pattern).collect::<Option<_>>()?;
-    Some((name.to_owned(), Overload { parameters, result: pattern(result)? }))
+    let signature = as_written(line);
+    Some((name.to_owned(), Overload { signature, parameters, result: pattern(result)? }))
+}
+
+/// A method with its receiver before the dot: `string.charAt(int) -> string`.
+pub(super) fn as_written(overload: &str) -> String {
+    let method = overload.strip_prefix('.').and_then(|rest| rest.split_once('('));
+    let Some((name, rest)) = method else { return overload.to_owned() };
+    let mut depth = 0;
+    let end = rest.find(|c: char| {
+        depth += i32::from(c == '(') - i32::from(c == ')');
+        depth < 0 || (depth == 0 && c == ',')
+    });
+    let (receiver, parameters) = rest.split_at(end.unwrap_or(rest.len()));
+    format!("{receiver}.{name}({}", parameters.trim_start_matches(", "))
 }
 
 /// Cuts at commas outside brackets.

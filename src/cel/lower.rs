@@ -26,10 +26,10 @@ pub(super) fn lower(node: &mut IdedExpr) {
             }
         }
         Expr::Call(CallExpr { func_name, target: None, args }) if func_name == "string" => {
-            args.iter_mut().for_each(|argument| {
+            for argument in args {
                 lower(argument);
                 apply(SHOWN, argument);
-            });
+            }
         }
         other => children(other).into_iter().for_each(lower),
     }

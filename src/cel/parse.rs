@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use ::cel::common::ast::{EntryExpr, Expr, SourceInfo, operators};
+use ::cel::common::ast::{EntryExpr, Expr, SelectExpr, SourceInfo, operators};
 use ::cel::parser::ParseError;
 use ::cel::{Env, IdedExpr};
 
@@ -23,12 +23,13 @@ pub(super) struct Parsed {
     pub(super) ast: IdedExpr,
     pub(super) source: String,
     info: SourceInfo,
+    quotes: Quotes,
 }
 
 impl Parsed {
     /// Where a node begins, in characters from the start of the source.
     pub(super) fn offset(&self, id: u64) -> usize {
-        self.info.offset_for(id).map_or(0, |(start, _)| start as usize)
+        self.quotes.before(self.info.offset_for(id).map_or(0, |(start, _)| start as usize))
     }
 }
 
@@ -52,19 +53,64 @@ pub(super) fn parse(source: &str) -> Result<Parsed, CompileError> {
         return Err(CompileError::new(0, format!("the expression is longer than {MAX_LENGTH} bytes")));
     }
     within_limits(source)?;
-    let parser = ENVIRONMENT.parser().enable_ident_escape_syntax(true);
-    match with_stack(|| parser.parse_with_source_info(source)) {
-        Ok((ast, info)) => {
-            let parsed = Parsed { ast, source: source.to_owned(), info };
-            match too_deep(&parsed.ast) {
-                None => Ok(parsed),
-                Some(id) => Err(CompileError::new(parsed.offset(id), "the expression is nested too deeply")),
+    let mut text = source.to_owned();
+    let mut quotes = Quotes::default();
+    loop {
+        let parser = ENVIRONMENT.parser().enable_ident_escape_syntax(true);
+        let errors = match with_stack(|| parser.parse_with_source_info(&text)) {
+            Ok((ast, info)) => {
+                let parsed = Parsed { ast, source: source.to_owned(), info, quotes };
+                return match too_deep(&parsed.ast) {
+                    None => Ok(parsed),
+                    Some(id) => {
+                        Err(CompileError::new(parsed.offset(id), "the expression is nested too deeply"))
+                    }
+                };
             }
+            Err(errors) => errors.errors,
+        };
+        let Some(error) = errors.first().map(|error| explain(&text, error)) else {
+            return Err(CompileError::new(0, "the expression cannot be parsed"));
+        };
+        if !quotes.add(&mut text, error.offset) {
+            return Err(CompileError { offset: quotes.before(error.offset), ..error });
         }
-        Err(errors) => Err(errors.errors.first().map_or_else(
-            || CompileError::new(0, "the expression cannot be parsed"),
-            |error| explain(source, error),
-        )),
+    }
+}
+
+/// Fields named by a word of the language, as in `a.in`: the parser takes them in backticks only, and says
+/// where they stand by failing there.
+#[derive(Default)]
+struct Quotes(Vec<usize>);
+
+impl Quotes {
+    const WORDS: [&str; 4] = ["in", "true", "false", "null"];
+    /// Each costs one more parse.
+    const MOST: usize = 32;
+
+    /// Quotes the field's name at the offset, if there is one.
+    fn add(&mut self, text: &mut String, offset: usize) -> bool {
+        let chars: Vec<char> = text.chars().collect();
+        // Of `a.?in` the parser names the dot.
+        let signs = chars.iter().skip(offset).take_while(|c| matches!(c, '.' | '?')).count();
+        let offset = offset + signs;
+        let before = chars.get(..offset).unwrap_or_default();
+        let is_field = matches!(before, [.., '.'] | [.., '.', '?']);
+        let end = chars.iter().skip(offset).position(|c| !c.is_alphanumeric() && *c != '_');
+        let end = end.map_or(chars.len(), |length| offset + length);
+        let word: String = chars.get(offset..end).unwrap_or_default().iter().collect();
+        if !is_field || !Self::WORDS.contains(&word.as_str()) || self.0.len() >= 2 * Self::MOST {
+            return false;
+        }
+        let after: String = chars.get(end..).unwrap_or_default().iter().collect();
+        *text = format!("{}`{word}`{after}", before.iter().collect::<String>());
+        self.0.extend([offset, end + 1]);
+        true
+    }
+
+    /// The place in the source for one in the quoted text.
+    fn before(&self, offset: usize) -> usize {
+        offset - self.0.iter().filter(|quote| **quote < offset).count()
     }
 }
 
@@ -87,6 +133,19 @@ fn within_limits(source: &str) -> Result<(), CompileError> {
         }
     }
     Ok(())
+}
+
+/// The names of a chain of fields with dots between them, when it is nothing else: `a.b.c`.
+pub(super) fn qualified_name(select: &SelectExpr) -> Option<String> {
+    if select.test {
+        return None;
+    }
+    let root = match &select.operand.expr {
+        Expr::Ident(name) => name.clone(),
+        Expr::Select(inner) => qualified_name(inner)?,
+        _ => return None,
+    };
+    Some(format!("{root}.{}", select.field))
 }
 
 /// The parser's errors list every token it would have taken; the author needs the one that is wrong.

@@ -10,6 +10,7 @@ use ::cel::IdedExpr;
 use ::cel::common::ast::{CallExpr, ComprehensionExpr, EntryExpr, Expr, LiteralValue, operators};
 
 use super::library::ORDERED;
+use super::parse;
 
 /// A place that an expression looks at.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -53,7 +54,13 @@ impl Walk<'_> {
     fn place(&self, node: &IdedExpr) -> Option<Read> {
         let (operand, step) = match &node.expr {
             Expr::Ident(name) => return self.variable(name),
-            Expr::Select(select) => (&*select.operand, select.field.clone()),
+            Expr::Select(select) => {
+                let variable = parse::qualified_name(select).and_then(|name| self.variable(&name));
+                if variable.is_some() {
+                    return variable;
+                }
+                (&*select.operand, select.field.clone())
+            }
             Expr::Call(call) => {
                 let (operand, index) = index(call)?;
                 let step = match &index.expr {

@@ -8,6 +8,7 @@ mod conformance;
 mod environment;
 mod hostile;
 mod reference;
+mod typing;
 
 /// The value of an expression over variables of unknown type.
 fn run(source: &str, variables: &Value) -> Result<Value, String> {

@@ -186,7 +186,7 @@ fn mistakes_are_named_with_their_place() {
         ("quantiti('1Gi')", "8: unknown function `quantiti` (did you mean `quantity`?)"),
         ("'a'.lowerAscci()", "14: unknown function `lowerAscci` (did you mean `lowerAscii`?)"),
         ("base64.encod('a')", "12: unknown function `base64.encod` (did you mean `base64.encode`?)"),
-        ("omit(1)", "4: no matching overload for `omit(int)`"),
+        ("omit(1)", "4: no matching overload for `omit(int)` (there is `omit() -> dyn`)"),
         ("math.greatest(1, 2)", "0: unknown identifier `math`"),
         (
             "runtime.newCondition({type: 'A', status: 'True'})",
@@ -207,19 +207,37 @@ fn mistakes_are_named_with_their_place() {
         ),
         ("[1].all(i, v, v)", "14: `&&` needs bool, found int"),
         ("cel.bind(x, 1, x + 'a')", "17: no matching overload for `int + string` (convert with string(...))"),
-        ("[vpc].sort()", "10: no matching overload for `list(object).sort()`"),
-        ("['a'].sum()", "9: no matching overload for `list(string).sum()`"),
-        ("isIP(cidr('10.0.0.0/8'))", "4: no matching overload for `isIP(net.CIDR)`"),
+        (
+            "[vpc].sort()",
+            "10: no matching overload for `list(object).sort()` (there is `list(C).sort() -> list(C)`)",
+        ),
+        (
+            "['a'].sum()",
+            "9: no matching overload for `list(string).sum()` (there is `list(int).sum() -> int`, `list(uint).sum() -> uint`, `list(double).sum() -> double`, `list(duration).sum() -> duration`)",
+        ),
+        (
+            "isIP(cidr('10.0.0.0/8'))",
+            "4: no matching overload for `isIP(net.CIDR)` (there is `isIP(string) -> bool`)",
+        ),
         ("ip('::1') < ip('::2')", "10: no matching overload for `net.IP < net.IP`"),
         (
             "vpc.spec.create ? omit() : 1 + 'a'",
             "29: no matching overload for `int + string` (convert with string(...))",
         ),
         ("contains('a', 'b')", "8: unknown function `contains` (write `x.contains(...)`)"),
-        ("size(1)", "4: no matching overload for `size(int)`"),
+        (
+            "size(1)",
+            "4: no matching overload for `size(int)` (there is `size(string) -> int`, `size(bytes) -> int`, `size(list(A)) -> int`, `size(map(A, B)) -> int`)",
+        ),
         ("[?1]", "2: `?` needs an optional value, found int"),
         ("{1.5: 'a'}", "1: a map key cannot be of type double"),
         ("Foo{a: 1}", "3: unknown type `Foo`"),
+        (
+            "any.in + any.null.in + vpc.x",
+            "27: unknown field `x` (it has `apiVersion`, `kind`, `metadata`, `spec`, `status`)",
+        ),
+        ("any.in + any.in in", "18: syntax error: unexpected the end"),
+        ("any.in.", "7: syntax error: unexpected '.'"),
         ("", "0: the expression is empty"),
     ] {
         compare(source, expected, &mut wrong);

@@ -271,7 +271,9 @@ fn is_same(expected: &Json, found: &(dyn Val + '_)) -> bool {
             let (found, expected) = (*found.inner(), double(inner));
             // serde_json reads some numbers one step off.
             let near = (found - expected).abs() <= f64::EPSILON * expected.abs();
-            found == expected || near || (found.is_nan() && expected.is_nan())
+            found.partial_cmp(&expected) == Some(std::cmp::Ordering::Equal)
+                || near
+                || (found.is_nan() && expected.is_nan())
         }),
         "string_value" => {
             found.downcast_ref::<CelString<'_>>().is_some_and(|found| Some(found.inner()) == inner.as_str())
@@ -312,13 +314,8 @@ fn is_same_object(expected: &Json, found: &(dyn Val + '_)) -> bool {
     if let Some(found) = found.downcast_ref::<CelTimestamp>() {
         return chrono::DateTime::parse_from_rfc3339(text).is_ok_and(|expected| expected == *found.inner());
     }
-    if let Some(found) = found.downcast_ref::<CelDuration>() {
-        let seconds: f64 = text.trim_end_matches('s').parse().unwrap_or(f64::NAN);
-        return found
-            .inner()
-            .num_nanoseconds()
-            .is_some_and(|nanos| (nanos as f64 / 1e9 - seconds).abs() < 1e-9)
-            || found.inner().num_seconds() as f64 == seconds;
+    if found.downcast_ref::<CelDuration>().is_some() {
+        return eval::duration(text).is_some_and(|expected| found.equals(expected.as_ref()));
     }
     found.downcast_ref::<CelOptional<'_>>().is_some_and(|found| match found.option() {
         Some(found) => is_same(&expected["value"], found),

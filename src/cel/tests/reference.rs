@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use super::super::functions::as_written;
 use super::super::functions::table::{MACROS, TABLE};
 
 const BEGIN: &str = "<!-- generated from src/cel/functions/table.rs -->\n";
@@ -28,20 +29,6 @@ fn generated() -> String {
     }
     text.push('\n');
     text
-}
-
-/// A method with its receiver before the dot: `string.charAt(int) -> string`.
-fn as_written(overload: &str) -> String {
-    let Some((name, rest)) = overload.strip_prefix('.').and_then(|rest| rest.split_once('(')) else {
-        return overload.to_owned();
-    };
-    let mut depth = 0;
-    let end = rest.find(|c: char| {
-        depth += i32::from(c == '(') - i32::from(c == ')');
-        depth < 0 || (depth == 0 && c == ',')
-    });
-    let (receiver, parameters) = rest.split_at(end.unwrap());
-    format!("{receiver}.{name}({}", parameters.trim_start_matches(", "))
 }
 
 #[test]

@@ -19,6 +19,7 @@ mod evaluate;
 mod generated;
 mod instance;
 mod kinds;
+mod memo;
 mod node;
 mod preview;
 mod problem;
@@ -34,13 +35,16 @@ mod words;
 #[cfg(test)]
 mod tests;
 
-pub use children::{ANNOTATION_APPLY_ORDER, LABEL_COLLECTION_INDEX, LABEL_COLLECTION_SIZE, without_secret};
+pub use children::{
+    ANNOTATION_APPLY_ORDER, LABEL_COLLECTION_INDEX, LABEL_COLLECTION_SIZE, label_value, without_secret,
+};
 pub use compile::{Compiled, compile};
 pub use definitions::{CompiledDefinitions, compile_all};
 pub use evaluate::{Lookup, MAX_COLLECTION};
 pub use generated::generated_kind;
 pub use instance::{InstanceStatus, dropped_field, instance_status};
 pub use kinds::{Catalogue, KindCatalogue, KindDescription, UnmanagedKinds};
+pub use memo::Memo;
 pub use node::{Graph, Node};
 pub use preview::{Gap, PreviewNode, PreviewObject, PreviewState};
 pub use problem::Problem;

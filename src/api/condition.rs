@@ -31,6 +31,12 @@ pub mod condition_types {
     pub const RESOURCES_READY: &str = "ResourcesReady";
     /// kro, on definitions: the graph is valid.
     pub const GRAPH_ACCEPTED: &str = "GraphAccepted";
+    /// kro: the kind of a definition can be served.
+    pub const KIND_READY: &str = "KindReady";
+    /// kro: instances of a definition are reconciled.
+    pub const CONTROLLER_READY: &str = "ControllerReady";
+    /// The object was removed and stays while others need it.
+    pub const TERMINATING: &str = "Terminating";
 }
 
 /// Status of a condition.

@@ -158,6 +158,13 @@ impl Definition {
     }
 }
 
+/// The kind that a definition creates, also when there is more wrong with it.
+pub fn created_kind(definition: &Object) -> Option<GroupKind> {
+    let schema = definition.spec().get("schema")?;
+    let group = schema.get("group").and_then(Value::as_str).unwrap_or(names::KRO_GROUP);
+    Some(GroupKind::new(group, schema.get("kind")?.as_str()?))
+}
+
 /// Adds one segment to a JSON pointer (RFC 6901 escapes `~` and `/`).
 pub fn join_pointer(pointer: &str, segment: &str) -> String {
     format!("{pointer}/{}", segment.replace('~', "~0").replace('/', "~1"))

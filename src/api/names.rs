@@ -33,6 +33,8 @@ pub const ANNOTATION_INTENT: &str = "fleetwright.dev/intent";
 pub const ANNOTATION_IMPLICIT: &str = "fleetwright.dev/implicit";
 /// `allowed`: an immutable difference may be solved by delete and create.
 pub const ANNOTATION_REPLACE: &str = "fleetwright.dev/replace";
+/// The revision in which Git stopped stating an object that stays because it is used.
+pub const ANNOTATION_REMOVED: &str = "fleetwright.dev/removed-in";
 /// JSON list of pointers to the object's values that may come from Secrets: they are never printed.
 pub const ANNOTATION_SENSITIVE: &str = "fleetwright.dev/sensitive";
 
@@ -46,14 +48,36 @@ pub const LABEL_INSTANCE_NAME: &str = "kro.run/instance-name";
 pub const LABEL_INSTANCE_NAMESPACE: &str = "kro.run/instance-namespace";
 /// kro: kind of the instance.
 pub const LABEL_INSTANCE_KIND: &str = "kro.run/instance-kind";
+/// kro: version of the API of the instance.
+pub const LABEL_INSTANCE_VERSION: &str = "kro.run/instance-version";
+/// kro: uid of the instance.
+pub const LABEL_INSTANCE_ID: &str = "kro.run/instance-id";
+/// kro: version of the engine.
+pub const LABEL_KRO_VERSION: &str = "kro.run/kro-version";
+/// What stands in [`LABEL_KRO_VERSION`]: the version of this program, which is the engine.
+pub const KRO_VERSION: &str = env!("CARGO_PKG_VERSION");
+/// kro: name of the definition, on instances.
+pub const LABEL_DEFINITION_NAME: &str = "kro.run/resource-graph-definition-name";
+/// kro: uid of the definition, on instances.
+pub const LABEL_DEFINITION_ID: &str = "kro.run/resource-graph-definition-id";
 /// kro: group of the instance.
 pub const LABEL_INSTANCE_GROUP: &str = "kro.run/instance-group";
+/// ApplySet (KEP-3659): the id of the set whose parent the object is.
+pub const LABEL_APPLY_SET_ID: &str = "applyset.kubernetes.io/id";
+/// ApplySet (KEP-3659): the tool that keeps the set.
+pub const ANNOTATION_TOOLING: &str = "applyset.kubernetes.io/tooling";
+/// ApplySet (KEP-3659): kinds of the members, as sorted `Kind.group`.
+pub const ANNOTATION_GROUP_KINDS: &str = "applyset.kubernetes.io/contains-group-kinds";
+/// ApplySet (KEP-3659): namespaces of the members other than the parent's, sorted.
+pub const ANNOTATION_NAMESPACES: &str = "applyset.kubernetes.io/additional-namespaces";
+/// kro: digest of the inventory.
+pub const ANNOTATION_INVENTORY_HASH: &str = "internal.kro.run/applyset-inventory-hash";
 /// ApplySet (KEP-3659): the set that a child belongs to.
 pub const LABEL_PART_OF: &str = "applyset.kubernetes.io/part-of";
 /// Kubernetes: who manages the object.
 pub const LABEL_MANAGED_BY: &str = "app.kubernetes.io/managed-by";
 
-/// Finalizer on instances.
+/// Finalizer on instances, and on definitions while they may have any.
 pub const FINALIZER_INSTANCE: &str = "kro.run/finalizer";
 
 /// Tag with the fleet's id. An AWS object with another fleet's id is never touched.
@@ -73,6 +97,12 @@ pub const TAG_TERM: &str = "fleetwright.dev/term";
 pub const OWNER_GIT: &str = "fleetwright.dev/git";
 /// Owner of fields that an instance's graph states.
 pub const OWNER_GRAPH: &str = "kro.run/applyset";
+/// Owner of the labels of an instance.
+pub const OWNER_LABELLER: &str = "kro.run/labeller";
+/// Owner of the inventory on an instance.
+pub const OWNER_INVENTORY: &str = "kro.run/applyset-parent";
+/// Owner of the mark on an object that Git no longer states and that stays while it is used.
+pub const OWNER_REMOVAL: &str = "fleetwright.dev/removal";
 /// Owner of the record of what was handed over.
 pub const OWNER_HAND_OVER: &str = "fleetwright.dev/hand-over";
 /// Owner of namespaces that nobody declared.

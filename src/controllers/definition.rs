@@ -1,6 +1,9 @@
 //! Compiles definitions and publishes their graphs.
 //!
-//! All definitions are compiled together, because they may use each other's kinds in any order.
+//! All definitions are compiled together, because they may use each other's kinds in any order. A definition
+//! that was removed stays, Terminating, until the last of its instances is gone.
+
+mod lifecycle;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -54,7 +57,7 @@ impl DefinitionController {
         let published = self.graphs.published();
         if self.reported.load(Ordering::Acquire) && *published.versions == versions {
             self.graphs.publish(Published { epoch: Some(epoch), ..published });
-            return Next::Settled;
+            return self.tend_all(&definitions).await;
         }
         self.reported.store(false, Ordering::Release);
         let outcomes =
@@ -65,9 +68,9 @@ impl DefinitionController {
         for (name, outcome) in outcomes {
             match outcome {
                 Ok(compiled) => {
-                    let order = compiled.graph.nodes().map(|node| node.id.clone()).collect();
-                    graphs.insert(compiled.graph.kind().gvk.group_kind(), Arc::new(compiled.graph));
-                    verdicts.push((name, Ok(order)));
+                    let graph = Arc::new(compiled.graph);
+                    graphs.insert(graph.kind().gvk.group_kind(), graph.clone());
+                    verdicts.push((name, Ok(graph)));
                 }
                 Err(problems) => {
                     let kept = before.iter().find(|(_, graph)| graph.definition() == name);
@@ -91,13 +94,13 @@ impl DefinitionController {
             }
         }
         self.reported.store(true, Ordering::Release);
-        Next::Settled
+        self.tend_all(&definitions).await
     }
 
     async fn report(
         &self,
         definition: &Object,
-        verdict: &Result<Vec<String>, Vec<Problem>>,
+        verdict: &Result<Arc<Graph>, Vec<Problem>>,
     ) -> Result<(), StoreError> {
         let mut status = definition.status().as_object().cloned().unwrap_or_default();
         let generation = definition.metadata.generation;
@@ -111,10 +114,14 @@ impl DefinitionController {
                 );
             };
         match verdict {
-            Ok(order) => {
+            Ok(graph) => {
+                let order: Vec<&str> = graph.nodes().map(|node| node.id.as_str()).collect();
                 status.insert("topologicalOrder".into(), json!(order));
+                status.insert("resources".into(), dependencies(graph));
                 status.insert("state".into(), json!("Active"));
                 condition(&mut status, types::GRAPH_ACCEPTED, true, "Valid", "");
+                condition(&mut status, types::KIND_READY, true, "Ready", "");
+                condition(&mut status, types::CONTROLLER_READY, true, "Running", "");
                 condition(&mut status, types::READY, true, "Ready", "");
             }
             Err(problems) => {
@@ -132,4 +139,13 @@ impl DefinitionController {
             Err(error) => Err(error),
         }
     }
+}
+
+/// The nodes that have dependencies, in kro's form.
+fn dependencies(graph: &Graph) -> Value {
+    let nodes = graph.nodes().filter(|node| !node.dependencies.is_empty()).map(|node| {
+        let dependencies: Vec<Value> = node.dependencies.iter().map(|id| json!({"id": id})).collect();
+        json!({"id": node.id, "dependencies": dependencies})
+    });
+    Value::Array(nodes.collect())
 }

@@ -1,10 +1,11 @@
 //! Reconciles instances: graph and live children in, desired children and status out.
 
+mod inventory;
 mod loss;
 mod plan;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
@@ -18,7 +19,7 @@ use crate::api::{
 use crate::clock::Clock;
 use crate::diagnostic::bounded;
 use crate::graph::{
-    ANNOTATION_APPLY_ORDER, Evaluation, Graph, InstanceState, InstanceStatus, Lookup, NodeState, Problem,
+    ANNOTATION_APPLY_ORDER, Evaluation, Graph, InstanceState, InstanceStatus, Lookup, Memo, NodeState, Problem,
     instance_status,
 };
 use crate::plan::guard::{Held, Thresholds};
@@ -27,6 +28,8 @@ use crate::redact::{Fields, Words};
 use crate::store::mirror::{Mirror, owner_of};
 use crate::store::{ObjectStore, Selector, StoreError, Write};
 
+use self::inventory::members_of;
+pub use self::inventory::apply_set_id;
 use self::loss::{Losing, Memory};
 use super::gate::{self, CHANGES_HELD, Gate};
 use super::graphs::Graphs;
@@ -50,6 +53,8 @@ pub struct InstanceController {
     gate: Arc<Gate>,
     clock: Clock,
     settings: Settings,
+    /// The last pass of each instance: what it looked at is not evaluated again while it is the same.
+    memos: Mutex<BTreeMap<ObjectKey, Memo>>,
 }
 
 /// The mirror as a graph reads it.
@@ -87,7 +92,7 @@ impl InstanceController {
         clock: Clock,
         settings: Settings,
     ) -> Self {
-        Self { store, mirror, graphs, losses, thresholds, gate, clock, settings }
+        Self { store, mirror, graphs, losses, thresholds, gate, clock, settings, memos: Mutex::default() }
     }
 
     /// Brings one instance a step nearer to what is wanted.
@@ -106,11 +111,11 @@ impl InstanceController {
         // Before the instance, which is then of their revision or a newer one.
         let graphs = self.graphs.published();
         let Some(instance) = self.store.get(key).await? else {
-            self.losses.forget(key);
+            self.forget(key);
             return Ok(Next::Settled);
         };
         if instance.is_terminating() {
-            self.losses.forget(key);
+            self.forget(key);
             return self.delete(&instance).await;
         }
         let Some(graph) = graphs.by_kind.get(&key.group_kind()).cloned() else {
@@ -141,7 +146,7 @@ impl InstanceController {
         }
         self.store.set_finalizer(key, names::FINALIZER_INSTANCE, true).await?;
         let (admitted, problems) = graph.admit(&instance);
-        let evaluation = graph.evaluate(&admitted, &Live(&self.mirror), self.settings.unmanaged_kinds);
+        let evaluation = self.evaluate(key, &graph, admitted);
         let mut failures: Vec<String> = problems
             .iter()
             .filter(|problem| problem.is_error())
@@ -153,6 +158,7 @@ impl InstanceController {
             Vec::new()
         };
         self.mirror.known().learn(&desired);
+        self.mark(&instance, &graph, &desired).await?;
         let mut outcome = Outcome::default();
         if problems.iter().any(Problem::is_error) {
             self.note(&instance, &mut memory, epoch, &Losing::default());
@@ -163,6 +169,26 @@ impl InstanceController {
         }
         self.report(&instance, &graph, &evaluation, &failures, &memory, &outcome).await?;
         Ok(outcome.next)
+    }
+
+    /// What the graph makes of an instance; computed only when something that it looks at has changed.
+    fn evaluate(&self, key: &ObjectKey, graph: &Arc<Graph>, admitted: Object) -> Arc<Evaluation> {
+        let (live, unmanaged) = (Live(&self.mirror), self.settings.unmanaged_kinds);
+        let mut memos = self.memos.lock().unwrap_or_else(PoisonError::into_inner);
+        // Taken out, so that a pass of one instance keeps no other waiting.
+        let before = memos.remove(key);
+        drop(memos);
+        let memo = before
+            .filter(|memo| memo.holds(graph, &admitted, &live, unmanaged))
+            .unwrap_or_else(|| Memo::evaluate(graph, admitted, &live, unmanaged));
+        let evaluation = memo.evaluation().clone();
+        self.memos.lock().unwrap_or_else(PoisonError::into_inner).insert(key.clone(), memo);
+        evaluation
+    }
+
+    fn forget(&self, key: &ObjectKey) {
+        self.losses.forget(key);
+        self.memos.lock().unwrap_or_else(PoisonError::into_inner).remove(key);
     }
 
     /// The children that the graph wants now, with the marks by which they are found again.
@@ -428,29 +454,5 @@ fn node_state(state: NodeState) -> &'static str {
         NodeState::WaitingForDependency => "WaitingForDependency",
         NodeState::Excluded => "Excluded",
         NodeState::Failed => "Failed",
-    }
-}
-
-/// kro's ApplySet id of an instance (kro.md 5.3): the label by which its children are found.
-pub fn apply_set_id(instance: &ObjectKey) -> String {
-    use base64::Engine as _;
-    use sha2::{Digest as _, Sha256};
-    let text = format!("{}.{}.{}.{}", instance.name, instance.namespace, instance.kind, instance.group);
-    let hash = base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(Sha256::digest(text.as_bytes()));
-    format!("applyset-{hash}-v1")
-}
-
-fn members_of(instance: &ObjectKey) -> Selector {
-    Selector { labels: vec![(names::LABEL_PART_OF.into(), apply_set_id(instance))], ..Selector::default() }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_apply_set_id_fits_a_label() {
-        let id = apply_set_id(&ObjectKey::new("kro.run", "EksCluster", "argocd", "x".repeat(253)));
-        assert!(id.len() <= 63, "{id}");
     }
 }

@@ -117,6 +117,10 @@ impl Router {
         if let Some(owner) = owner_of(&object) {
             self.queues.instances.add(owner);
         }
+        if gone && self.graphs.get(&key.group_kind()).is_some() {
+            // Its definition may have waited for that.
+            self.queues.definitions.add(ALL_DEFINITIONS);
+        }
         for referrer in self.referrers.get(&key).into_iter().flatten() {
             self.queues.resources.add(referrer.clone());
         }

@@ -283,7 +283,7 @@ impl Reader<'_> {
 }
 
 fn is_engine_mark(key: &str) -> bool {
-    const MARKS: [&str; 12] = [
+    const MARKS: [&str; 22] = [
         names::ANNOTATION_SOURCE,
         names::ANNOTATION_REVISION,
         names::ANNOTATION_INSTANCE,
@@ -295,7 +295,17 @@ fn is_engine_mark(key: &str) -> bool {
         names::LABEL_INSTANCE_NAMESPACE,
         names::LABEL_INSTANCE_KIND,
         names::LABEL_INSTANCE_GROUP,
+        names::LABEL_INSTANCE_VERSION,
+        names::LABEL_INSTANCE_ID,
+        names::LABEL_KRO_VERSION,
+        names::LABEL_DEFINITION_NAME,
+        names::LABEL_DEFINITION_ID,
         names::LABEL_PART_OF,
+        names::LABEL_APPLY_SET_ID,
+        names::ANNOTATION_TOOLING,
+        names::ANNOTATION_GROUP_KINDS,
+        names::ANNOTATION_NAMESPACES,
+        names::ANNOTATION_REMOVED,
     ];
     MARKS.contains(&key) || key.starts_with("internal.kro.run/")
 }

@@ -40,7 +40,7 @@ fn owner_labels(instance: &Object) -> Vec<(&'static str, String)> {
 }
 
 /// Names are up to 253 characters long, label values 63: what is longer keeps its beginning and a digest.
-pub(super) fn label_value(text: &str) -> String {
+pub fn label_value(text: &str) -> String {
     if text.len() <= MAX_LABEL {
         return text.to_owned();
     }
@@ -58,7 +58,8 @@ pub(super) fn label_value(text: &str) -> String {
 
 /// The instance that a live object says it belongs to, when that is another one.
 pub(super) fn other_owner(live: &Object, instance: &Object) -> Option<String> {
-    if live.label(names::LABEL_OWNED) != Some("true") {
+    // An instance is marked as well, but names no instance that it belongs to.
+    if live.label(names::LABEL_OWNED) != Some("true") || live.label(names::LABEL_INSTANCE_NAME).is_none() {
         // Taken over, it would go with the instance although Git states it.
         let stated = live.annotation(names::ANNOTATION_SOURCE)?;
         return Some(format!("Git, which states it at {stated}: remove that document, or make another name"));
@@ -215,6 +216,12 @@ fn mark(instance: &Object, node: &Node, object: &mut Object, place: Option<Place
     let metadata = &mut object.metadata;
     for (name, value) in owner_labels(instance) {
         metadata.labels.insert(name.to_owned(), value);
+    }
+    metadata.labels.insert(names::LABEL_KRO_VERSION.to_owned(), names::KRO_VERSION.to_owned());
+    metadata.labels.insert(names::LABEL_INSTANCE_VERSION.to_owned(), label_value(&instance.gvk().version));
+    // No mark of ownership: it dies with the store, while the instance lives on in Git.
+    if !instance.metadata.uid.is_empty() {
+        metadata.labels.insert(names::LABEL_INSTANCE_ID.to_owned(), label_value(&instance.metadata.uid));
     }
     metadata.labels.insert(names::LABEL_NODE_ID.to_owned(), label_value(&node.id));
     metadata.labels.entry(names::LABEL_MANAGED_BY.to_owned()).or_insert_with(|| MANAGED_BY.to_owned());

@@ -3,6 +3,7 @@
 //! Pure and whole: the caller applies what comes out and calls again when something has changed.
 //! A node that fails, fails alone.
 
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -47,6 +48,7 @@ impl Graph {
     /// whose kind is in no catalogue.
     pub fn evaluate(&self, instance: &Object, live: &dyn Lookup, unmanaged: UnmanagedKinds) -> Evaluation {
         let schema_value = self.schema_value(instance);
+        let evaluations = Cell::new(0);
         let mut pass = Pass {
             graph: self,
             instance,
@@ -57,6 +59,7 @@ impl Graph {
             results: Vec::with_capacity(self.nodes.len()),
             identities: BTreeMap::new(),
             taint: Taint::of_instance(self, instance),
+            evaluations: &evaluations,
         };
         for node in &self.nodes {
             let result = pass.node(node);
@@ -92,6 +95,8 @@ struct Pass<'a> {
     identities: BTreeMap<ObjectKey, usize>,
     /// Where the values of the nodes so far may be secret.
     taint: Taint<'a>,
+    /// Expressions evaluated so far.
+    evaluations: &'a Cell<usize>,
 }
 
 /// Why a node stops before its objects are known.
@@ -99,11 +104,13 @@ pub(super) struct Stop {
     pub(super) state: NodeState,
     pub(super) message: String,
     pub(super) waits_for: Vec<String>,
+    /// Something of it is on its way out.
+    pub(super) deleting: bool,
 }
 
 impl Stop {
     pub(super) fn new(state: NodeState, message: impl Into<String>) -> Self {
-        Self { state, message: message.into(), waits_for: Vec::new() }
+        Self { state, message: message.into(), waits_for: Vec::new(), deleting: false }
     }
 }
 
@@ -116,6 +123,7 @@ impl<'a> Pass<'a> {
             message: String::new(),
             waits_for: Vec::new(),
             reads: Vec::new(),
+            deleting: false,
         };
         let position = self.results.len();
         let taint = self.taint.with_iterators(node);
@@ -166,7 +174,7 @@ impl<'a> Pass<'a> {
         self.taint.learn(node, sensitive);
         // What nobody manages never gets a status: it is as ready as it will be.
         let kept = node.kind.is_none() && !node.is_external();
-        let readiness = if kept { Ok(()) } else { readiness(node, &present, &values) };
+        let readiness = if kept { Ok(()) } else { readiness(node, &present, &values, self.evaluations) };
         self.store(position, node, values, complete);
         if !complete {
             result.state = NodeState::Applied;
@@ -205,14 +213,7 @@ impl<'a> Pass<'a> {
                 Ok(false) => {
                     return Err(Stop::new(NodeState::Excluded, format!("`{}` is false", condition.shown())));
                 }
-                Err(error) => {
-                    let mut stop = self.unresolved(&Unresolved { expression: condition, error });
-                    // Nothing but a new spec can change what an instance says: waiting would never end.
-                    if stop.waits_for.is_empty() && stop.state == NodeState::Pending {
-                        stop.state = NodeState::Failed;
-                    }
-                    return Err(stop);
-                }
+                Err(error) => return Err(self.unresolved(&Unresolved { expression: condition, error })),
             }
         }
         self.gate(node.dependencies.iter().map(String::as_str))
@@ -232,11 +233,12 @@ impl<'a> Pass<'a> {
             state: NodeState::WaitingForDependency,
             message: format!("waits for {}", quoted(&waits_for)),
             waits_for,
+            deleting: false,
         })
     }
 
     fn variables(&self) -> Variables<'_> {
-        let mut variables = Variables::default();
+        let mut variables = Variables::counted(self.evaluations);
         variables.bind("schema", self.schema_value, &self.graph.schema_type);
         for (node, value) in self.graph.nodes.iter().zip(&self.observed) {
             if let Some(value) = value {
@@ -256,6 +258,11 @@ impl<'a> Pass<'a> {
             .cloned()
             .collect();
         match &unresolved.error {
+            // Nothing but a new spec can change what an instance says: waiting would never end.
+            EvalError::Pending(what) if waits_for.is_empty() => {
+                let help = "set it in the instance, give it a default in the definition, or make it optional: `.?`";
+                Stop::new(NodeState::Failed, format!("`{source}` has no value: {what}; {help}"))
+            }
             EvalError::Pending(what) => {
                 let blockers: Vec<String> = waits_for.iter().filter_map(|id| self.blocker(id)).collect();
                 let mut message = format!("`{source}` has no value yet: {what}");
@@ -263,10 +270,7 @@ impl<'a> Pass<'a> {
                     message.push_str("; ");
                     message.push_str(&blocker);
                 }
-                if waits_for.is_empty() {
-                    message.push_str("; give the field a default, or make it optional: `.?`");
-                }
-                Stop { state: NodeState::Pending, message, waits_for }
+                Stop { waits_for, ..Stop::new(NodeState::Pending, message) }
             }
             EvalError::Fatal(what) => Stop::new(NodeState::Failed, format!("`{source}`: {what}")),
         }
@@ -448,7 +452,15 @@ impl<'a> Pass<'a> {
         } else {
             InstanceState::InProgress
         };
-        Evaluation { nodes: self.results, status, sensitive, may_prune, state, message }
+        Evaluation {
+            nodes: self.results,
+            status,
+            sensitive,
+            may_prune,
+            state,
+            message,
+            evaluations: self.evaluations.get(),
+        }
     }
 
     /// A conflict is found after the first of its nodes was judged: what depends on that node waits too.
@@ -505,6 +517,7 @@ fn stopped(mut result: NodeResult, stop: Stop) -> NodeResult {
     result.state = stop.state;
     result.message = stop.message;
     result.waits_for = stop.waits_for;
+    result.deleting = stop.deleting;
     result
 }
 

@@ -191,7 +191,9 @@ pub fn instance_status(evaluation: &Evaluation, generation: i64) -> InstanceStat
             evaluation.message.clone(),
         )
     } else {
-        Condition::new(condition_types::RESOURCES_READY, false, "NotReady", evaluation.message.clone())
+        let deleting = evaluation.nodes.iter().any(|node| node.deleting);
+        let reason = if deleting { "ResourceDeleting" } else { "NotReady" };
+        Condition::new(condition_types::RESOURCES_READY, false, reason, evaluation.message.clone())
     };
     InstanceStatus::of(evaluation.state, [managed(), resolved(), resources], generation)
 }

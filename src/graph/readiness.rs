@@ -1,5 +1,6 @@
 //! Whether live objects are ready, and what they say when they are not.
 
+use std::cell::Cell;
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -12,16 +13,22 @@ use crate::api::{Condition, ConditionStatus, Object, condition_types, conditions
 use crate::cel::EvalError;
 
 /// Whether the live objects are ready by the node's own conditions.
-pub(super) fn readiness(node: &Node, live: &[Arc<Object>], values: &[Value]) -> Result<(), Stop> {
+pub(super) fn readiness(
+    node: &Node,
+    live: &[Arc<Object>],
+    values: &[Value],
+    evaluations: &Cell<usize>,
+) -> Result<(), Stop> {
     for (object, value) in live.iter().zip(values) {
         let named = if node.is_collection() { format!("`{}` ", object.metadata.name) } else { String::new() };
         if object.is_terminating() {
-            return Err(Stop::new(NodeState::Applied, format!("{named}is being deleted")));
+            let message = format!("{named}is being deleted");
+            return Err(Stop { deleting: true, ..Stop::new(NodeState::Applied, message) });
         }
         if let Some(message) = stale(object) {
             return Err(Stop::new(NodeState::Applied, format!("{named}{message}")));
         }
-        let mut variables = Variables::default();
+        let mut variables = Variables::counted(evaluations);
         let name = if node.is_collection() { "each" } else { node.id.as_str() };
         variables.bind(name, value, &node.object_type);
         for condition in &node.ready_when {

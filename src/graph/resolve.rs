@@ -1,5 +1,6 @@
 //! From compiled fields to values, with the variables of one pass.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
@@ -10,21 +11,32 @@ use crate::schema::Schema;
 
 /// What names mean in one pass.
 #[derive(Clone, Default)]
-pub(super) struct Variables<'a>(BTreeMap<&'a str, (&'a Value, &'a Type)>);
+pub(super) struct Variables<'a> {
+    values: BTreeMap<&'a str, (&'a Value, &'a Type)>,
+    evaluations: Option<&'a Cell<usize>>,
+}
 
 impl<'a> Variables<'a> {
+    /// No variables yet; each evaluation is counted.
+    pub(super) fn counted(evaluations: &'a Cell<usize>) -> Self {
+        Self { values: BTreeMap::new(), evaluations: Some(evaluations) }
+    }
+
     pub(super) fn bind(&mut self, name: &'a str, value: &'a Value, type_: &'a Type) {
-        self.0.insert(name, (value, type_));
+        self.values.insert(name, (value, type_));
     }
 
     /// Evaluates one expression. Only what it names is bound, so the cost does not grow with the graph.
     pub(super) fn evaluate(&self, expression: &'a Expression) -> Result<Value, EvalError> {
         let mut bindings = Bindings::new();
         for name in expression.references() {
-            let Some((value, type_)) = self.0.get(name.as_str()) else {
+            let Some((value, type_)) = self.values.get(name.as_str()) else {
                 return Err(EvalError::Pending(format!("`{name}` is not there yet")));
             };
             bindings.bind(name, value, type_);
+        }
+        if let Some(evaluations) = self.evaluations {
+            evaluations.set(evaluations.get() + 1);
         }
         expression.evaluate(&bindings)
     }

@@ -22,6 +22,8 @@ pub struct Evaluation {
     pub state: InstanceState,
     /// The first node that keeps the instance from being active, and why; empty when none does.
     pub message: String,
+    /// How many expressions the pass evaluated.
+    pub evaluations: usize,
 }
 
 /// What a pass found out about one node.
@@ -39,6 +41,8 @@ pub struct NodeResult {
     pub waits_for: Vec<String>,
     /// Objects of others that the node reads: when they change, the next pass is due.
     pub reads: Vec<ObjectKey>,
+    /// Whether an object of it is being deleted: nothing can be made in its place yet.
+    pub deleting: bool,
 }
 
 /// How a node stands.

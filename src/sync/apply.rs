@@ -214,6 +214,7 @@ impl Syncer {
         };
         let prune = self.judge_removals(&stored, &in_force, &instance_kinds, &approved);
         let mut writes = Self::applies(&checked, revision, &listing.objects);
+        writes.extend(removal_marks(&stored, &in_force, &prune, revision));
         writes.extend(prune.deletes.iter().map(|key| Write::Delete { key: key.clone(), uid: None }));
         writes.push(Write::Apply {
             owner: names::OWNER_GIT.into(),
@@ -482,6 +483,25 @@ struct Prune {
     /// The approval by which some of them go.
     approved: Option<String>,
     in_use: BTreeMap<String, Vec<String>>,
+}
+
+/// Marks the definitions that are gone from Git and stay because they have instances, and takes the mark from
+/// those that are stated again: their controller tells of it.
+fn removal_marks(stored: &Mirror, in_force: &InForce, prune: &Prune, revision: &Revision) -> Vec<Write> {
+    let definitions = stored.of_kind(&GroupKind::new(names::KRO_GROUP, DEFINITION_KIND));
+    let marks = definitions.iter().filter_map(|definition| {
+        let key = definition.key();
+        let marked = definition.annotation(names::ANNOTATION_REMOVED).is_some();
+        let mut object = Object::new(&definition.gvk(), key.namespace.clone(), key.name.clone());
+        if prune.in_use.contains_key(&key.to_string()) {
+            let annotations = &mut object.metadata.annotations;
+            annotations.insert(names::ANNOTATION_REMOVED.into(), revision.label.clone());
+        } else if !marked || !in_force.stated.contains(&key) {
+            return None;
+        }
+        Some(Write::Apply { owner: names::OWNER_REMOVAL.into(), object })
+    });
+    marks.collect()
 }
 
 /// Whether the store's object carries the mark of an instance: its kind's definition may be gone already.

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::api::definition::DEFINITION_KIND;
+use crate::api::definition::{DEFINITION_KIND, created_kind};
 use crate::api::{
     GroupKind, Object, ObjectKey, iam_role_selector, names,
     provenance::{REVISION_KIND, source_path},
@@ -137,13 +137,6 @@ pub(super) fn role(object: &Object, all: &[Arc<Object>], instance_kinds: &BTreeS
         return Role::Root;
     }
     Role::Plain
-}
-
-/// The kind that a definition creates.
-fn created_kind(definition: &Object) -> Option<GroupKind> {
-    let schema = definition.spec().get("schema")?;
-    let group = schema.get("group").and_then(serde_json::Value::as_str).unwrap_or(names::KRO_GROUP);
-    Some(GroupKind::new(group, schema.get("kind")?.as_str()?))
 }
 
 #[cfg(test)]

@@ -13,6 +13,7 @@
 
 mod children;
 mod compile;
+mod conditions;
 mod dag;
 mod definitions;
 mod evaluate;

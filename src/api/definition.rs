@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-use super::{GroupVersionKind, Object, names};
+use super::{GroupKind, GroupVersionKind, Object, names};
 use crate::diagnostic::nearest;
 
 /// Kind of a definition.

@@ -19,8 +19,8 @@ use crate::api::{
 use crate::clock::Clock;
 use crate::diagnostic::bounded;
 use crate::graph::{
-    ANNOTATION_APPLY_ORDER, Evaluation, Graph, InstanceState, InstanceStatus, Lookup, Memo, NodeState, Problem,
-    instance_status,
+    ANNOTATION_APPLY_ORDER, Evaluation, Graph, InstanceState, InstanceStatus, Lookup, Memo, NodeState,
+    Problem, instance_status,
 };
 use crate::plan::guard::{Held, Thresholds};
 use crate::plan::losses::Verdict;
@@ -28,8 +28,8 @@ use crate::redact::{Fields, Words};
 use crate::store::mirror::{Mirror, owner_of};
 use crate::store::{ObjectStore, Selector, StoreError, Write};
 
-use self::inventory::members_of;
 pub use self::inventory::apply_set_id;
+use self::inventory::members_of;
 use self::loss::{Losing, Memory};
 use super::gate::{self, CHANGES_HELD, Gate};
 use super::graphs::Graphs;
@@ -298,6 +298,12 @@ impl InstanceController {
         outcome: &Outcome,
     ) -> Result<(), StoreError> {
         let mut status = instance.status().as_object().cloned().unwrap_or_default();
+        if outcome.going.is_empty() {
+            // What the pass kept is in its answer; the rest speaks of nodes that shall not exist, or of fields
+            // that the definition no longer has.
+            let own = |name: &str| matches!(name, "state" | "conditions" | "fleetwright");
+            status.retain(|name, _| own(name) || evaluation.status.contains_key(name));
+        }
         for (name, value) in evaluation.status.clone() {
             // Other instances live by what this one tells: while it must keep a part, they keep it, too.
             if outcome.going.is_empty() || !status.contains_key(&name) {
@@ -316,8 +322,19 @@ impl InstanceController {
                 }
             }
         }
-        conditions.push(self.health(&instance.key()));
-        conditions.push(outcome.condition());
+        if let Some(author) = evaluation.conditions.clone().filter(|_| failures.is_empty()) {
+            conditions = author;
+        }
+        // An author's condition of one of these names is the author's.
+        for condition in [self.health(&instance.key()), outcome.condition()] {
+            if conditions.iter().all(|other| other.type_ != condition.type_) {
+                conditions.push(condition);
+            }
+        }
+        if let Some(Value::Array(before)) = status.get_mut("conditions") {
+            // Those of a block that the definition no longer has, or of the engine where it has one now.
+            before.retain(|before| conditions.iter().any(|condition| before["type"] == *condition.type_));
+        }
         let state = if failures.is_empty() { evaluation.state } else { InstanceState::Error };
         status.insert("state".into(), json!(state.as_str()));
         for condition in conditions {

@@ -12,7 +12,7 @@ use super::generated::{self, describe, skeleton};
 use super::kinds::{label_selector, template_metadata};
 use super::node::{Body, Field, Graph, Node, sensitive_by_kind};
 use super::problem::suggestion;
-use super::template::Walker;
+use super::template::{Walker, without_omit};
 use super::{KindCatalogue, KindDescription, Problem, taint, words};
 use crate::api::definition::{
     Definition, ExternalReference, ResourceBody, ResourceDefinition, Scope as InstanceScope, join_pointer,
@@ -117,7 +117,7 @@ impl<'a> Compiler<'a> {
         let scope = Scope::from_iter(variables.clone());
 
         let parts: Vec<Parts> = drafts.iter().map(|draft| self.parts(draft, &variables, &scope)).collect();
-        let status = generated::status(definition, &scope, &mut self.problems);
+        let status = generated::status(definition, &variables, &mut self.problems);
         generated::without_reference(&status, &mut self.problems);
 
         let positions: BTreeMap<&str, usize> = drafts
@@ -159,6 +159,7 @@ impl<'a> Compiler<'a> {
             schema_type,
             nodes,
             status: status.fields,
+            conditions: status.conditions,
         })
     }
 
@@ -176,7 +177,7 @@ impl<'a> Compiler<'a> {
                 self.error(
                     &pointer,
                     "duplicate-id",
-                    format!("the id `{}` is used more than once", resource.id),
+                    format!("found duplicate resource IDs: `{}`", resource.id),
                 );
             }
         }
@@ -381,6 +382,7 @@ impl<'a> Compiler<'a> {
         if self.problems.len() == problems_before {
             self.iterators_name_objects(draft, &field, &base);
         }
+        self.identity_is_there(&field, &base);
         self.custom_resource_definition(draft, &field, &base);
         Body::Template(field)
     }
@@ -451,6 +453,17 @@ impl<'a> Compiler<'a> {
                         format!("`{key}`: the prefix belongs to the engine"),
                     );
                 }
+            }
+        }
+    }
+
+    /// Name and, where the instance has none to give, namespace are never left out.
+    fn identity_is_there(&mut self, field: &Field, base: &str) {
+        let cluster = self.definition.schema.scope == InstanceScope::Cluster;
+        for key in ["name"].into_iter().chain(cluster.then_some("namespace")) {
+            if let Some(part) = field.get("metadata").and_then(|metadata| metadata.get(key)) {
+                let pointer = join_pointer(&join_pointer(base, "metadata"), key);
+                without_omit(part, &pointer, &mut self.problems);
             }
         }
     }

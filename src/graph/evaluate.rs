@@ -10,6 +10,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use super::children::{self, Place, child, other_owner, seen, seen_instance};
+use super::conditions;
 use super::kinds::UnmanagedKinds;
 use super::node::{Body, Field, Graph, Node};
 use super::projection::Projection;
@@ -260,7 +261,8 @@ impl<'a> Pass<'a> {
         match &unresolved.error {
             // Nothing but a new spec can change what an instance says: waiting would never end.
             EvalError::Pending(what) if waits_for.is_empty() => {
-                let help = "set it in the instance, give it a default in the definition, or make it optional: `.?`";
+                let help =
+                    "set it in the instance, give it a default in the definition, or make it optional: `.?`";
                 Stop::new(NodeState::Failed, format!("`{source}` has no value: {what}; {help}"))
             }
             EvalError::Pending(what) => {
@@ -452,15 +454,25 @@ impl<'a> Pass<'a> {
         } else {
             InstanceState::InProgress
         };
-        Evaluation {
-            nodes: self.results,
+        let mut evaluation = Evaluation {
+            nodes: std::mem::take(&mut self.results),
             status,
+            conditions: None,
             sensitive,
             may_prune,
             state,
             message,
-            evaluations: self.evaluations.get(),
+            evaluations: 0,
+        };
+        if let Some(expressions) = &self.graph.conditions {
+            let excluded = excluded(&evaluation.nodes);
+            let told =
+                conditions::tell(expressions, &self.variables(), &excluded, self.instance, &evaluation);
+            drop(excluded);
+            told.into(&mut evaluation);
         }
+        evaluation.evaluations = self.evaluations.get();
+        evaluation
     }
 
     /// A conflict is found after the first of its nodes was judged: what depends on that node waits too.
@@ -488,13 +500,8 @@ impl<'a> Pass<'a> {
     /// The author's status fields, and the first error among their expressions.
     fn status(&self) -> (Map<String, Value>, String) {
         let variables = self.variables();
-        let excluded: BTreeSet<&str> = self
-            .results
-            .iter()
-            .filter(|result| result.state == NodeState::Excluded)
-            .map(|result| result.id.as_str())
-            .collect();
-        let mut projection = Projection { variables, excluded, problem: String::new() };
+        let mut projection =
+            Projection { variables, excluded: excluded(&self.results), problem: String::new() };
         let mut status = Map::new();
         for (name, field) in &self.graph.status {
             if let Some(value) = projection.field(field, self.instance.status().get(name)) {
@@ -511,6 +518,12 @@ enum Found {
     Objects(Vec<Object>),
     /// Objects of others; a missing one is none.
     Live(Vec<Option<Arc<Object>>>),
+}
+
+/// The nodes that shall not exist.
+fn excluded(results: &[NodeResult]) -> BTreeSet<&str> {
+    let excluded = results.iter().filter(|result| result.state == NodeState::Excluded);
+    excluded.map(|result| result.id.as_str()).collect()
 }
 
 fn stopped(mut result: NodeResult, stop: Stop) -> NodeResult {

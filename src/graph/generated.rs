@@ -4,14 +4,15 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
+use super::conditions as author;
 use super::kinds::conditions;
 use super::node::{Field, TextPart};
-use super::template::Walker;
+use super::template::{Walker, without_omit};
 use super::{KindDescription, Problem};
 use crate::api::Object;
 use crate::api::definition::{Definition, Scope as InstanceScope, join_pointer};
 use crate::cel::template::{self, Template};
-use crate::cel::{Scope, Type};
+use crate::cel::{Expression, Scope, Type};
 use crate::redact::Fields;
 use crate::schema::{Schema, SchemaType, simple};
 
@@ -85,31 +86,29 @@ pub(super) fn describe(
 pub(super) struct Status {
     pub(super) fields: Vec<(String, Field)>,
     pub(super) schema: BTreeMap<String, Schema>,
+    /// The conditions of a definition's own.
+    pub(super) conditions: Option<Vec<Expression>>,
 }
 
 /// Compiles the status block and infers the schema of its fields.
-pub(super) fn status(definition: &Definition, scope: &Scope, problems: &mut Vec<Problem>) -> Status {
+pub(super) fn status(
+    definition: &Definition,
+    variables: &BTreeMap<String, Type>,
+    problems: &mut Vec<Problem>,
+) -> Status {
+    let scope = &Scope::from_iter(variables.clone());
     let Value::Object(entries) = &definition.schema.status else { return Status::default() };
     let mut result = Status::default();
     for (name, value) in entries {
         let pointer = join_pointer(STATUS, name);
         if name == "conditions" {
-            problems.push(
-                Problem::error(
-                    &pointer,
-                    "not-supported",
-                    "conditions of a definition's own are not supported yet",
-                )
-                .with_help(
-                    "use another field name; `Ready` and `ResourcesReady` are written by the engine"
-                        .to_owned(),
-                ),
-            );
+            result.conditions = Some(author::compile(value, variables, &pointer, problems));
             continue;
         }
         leaves(value, &pointer, problems);
         let field = Walker { scope, own_id: None, scope_help: None, problems: &mut *problems }
             .field(value, None, &pointer);
+        without_omit(&field, &pointer, problems);
         result.schema.insert(name.clone(), infer(&field));
         result.fields.push((name.clone(), field));
     }

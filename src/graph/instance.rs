@@ -88,6 +88,11 @@ fn siblings<'a>(schema: &'a Schema, pointer: &str) -> Vec<&'a str> {
     at.map(|schema| schema.properties.keys().map(String::as_str).collect()).unwrap_or_default()
 }
 
+// kro's own words: its users compare them.
+const MANAGED: &str = "instance is properly managed with finalizers and labels";
+const RESOLVED: &str = "runtime graph created and all resources resolved";
+const ALL_READY: &str = "all resources are created and ready";
+
 /// `status.state` and the conditions of an instance, as kro's users know them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct InstanceStatus {
@@ -168,11 +173,11 @@ impl InstanceStatus {
 }
 
 fn managed() -> Condition {
-    Condition::new(condition_types::INSTANCE_MANAGED, true, "Managed", "")
+    Condition::new(condition_types::INSTANCE_MANAGED, true, "Managed", MANAGED)
 }
 
 fn resolved() -> Condition {
-    Condition::new(condition_types::GRAPH_RESOLVED, true, "Resolved", "")
+    Condition::new(condition_types::GRAPH_RESOLVED, true, "Resolved", RESOLVED)
 }
 
 /// What a pass says about its instance.
@@ -188,7 +193,7 @@ pub fn instance_status(evaluation: &Evaluation, generation: i64) -> InstanceStat
             condition_types::RESOURCES_READY,
             true,
             "AllResourcesReady",
-            evaluation.message.clone(),
+            if evaluation.message.is_empty() { ALL_READY } else { &evaluation.message },
         )
     } else {
         let deleting = evaluation.nodes.iter().any(|node| node.deleting);

@@ -20,6 +20,8 @@ pub struct Graph {
     pub(super) schema_type: Type,
     pub(super) nodes: Vec<Node>,
     pub(super) status: Vec<(String, Field)>,
+    /// The author's conditions; none when the engine's own are written.
+    pub(super) conditions: Option<Vec<Expression>>,
 }
 
 impl Graph {

@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 use super::children::{Place, child_with_gaps, seen};
 use super::evaluate::{Lookup, element_type, widened};
 use super::node::{Body, Field, Graph, Node, TextPart};
-use super::resolve::Variables;
+use super::resolve::{OMITTED_WHOLE, Variables};
 use super::selector::LabelSelector;
 use super::taint::Taint;
 use crate::api::definition::join_pointer;
@@ -326,6 +326,14 @@ impl<'a> Pass<'a> {
     }
 
     fn evaluate<'b>(&self, variables: &Variables<'b>, expression: &'b Expression) -> Result<Value, NoValue> {
+        self.evaluate_field(variables, expression)?.ok_or_else(|| NoValue::Ever(OMITTED_WHOLE.to_owned()))
+    }
+
+    fn evaluate_field<'b>(
+        &self,
+        variables: &Variables<'b>,
+        expression: &'b Expression,
+    ) -> Result<Option<Value>, NoValue> {
         let mut gappy = false;
         for name in expression.references() {
             if let Some(reason) = self.unbound.get(name.as_str()) {
@@ -338,7 +346,7 @@ impl<'a> Pass<'a> {
                 }
             }
         }
-        variables.evaluate(expression).map_err(|error| match error {
+        variables.evaluate_field(expression).map_err(|error| match error {
             EvalError::Pending(what) if gappy || !is_settled(expression) => NoValue::Yet(what),
             EvalError::Fatal(what) if gappy => NoValue::Yet(what),
             // Nothing but a new spec can change what an instance says: waiting would never end.
@@ -356,17 +364,27 @@ impl<'a> Pass<'a> {
         field: &'b Field,
         found: &mut BTreeMap<String, Wait>,
     ) -> Result<Value, String> {
-        let mut compute = |expression: &'b Expression| match self.evaluate(variables, expression) {
+        self.resolve_field(variables, field, found)?.ok_or_else(|| OMITTED_WHOLE.to_owned())
+    }
+
+    /// The same for a field or an item, which may be left out.
+    fn resolve_field<'b>(
+        &self,
+        variables: &Variables<'b>,
+        field: &'b Field,
+        found: &mut BTreeMap<String, Wait>,
+    ) -> Result<Option<Value>, String> {
+        let mut compute = |expression: &'b Expression| match self.evaluate_field(variables, expression) {
             Ok(value) => Ok(value),
             Err(NoValue::Yet(reason)) => {
                 let text = placeholder(expression);
                 found.insert(text.clone(), Wait { expression: text.clone(), reason });
-                Ok(Value::String(text))
+                Ok(Some(Value::String(text)))
             }
             Err(NoValue::Ever(message)) => Err(format!("`{}`: {message}", expression.shown())),
         };
         match field {
-            Field::Literal(value) => Ok(value.clone()),
+            Field::Literal(value) => Ok(Some(value.clone())),
             Field::Expression(expression) => compute(expression),
             Field::Text(parts) => {
                 let mut text = String::new();
@@ -374,7 +392,7 @@ impl<'a> Pass<'a> {
                     match part {
                         TextPart::Literal(literal) => text.push_str(literal),
                         TextPart::Expression(expression) => match compute(expression)? {
-                            Value::String(value) => text.push_str(&value),
+                            Some(Value::String(value)) => text.push_str(&value),
                             _ => {
                                 let source = expression.shown();
                                 return Err(format!("`{source}`: text can only hold text"));
@@ -382,18 +400,21 @@ impl<'a> Pass<'a> {
                         },
                     }
                 }
-                Ok(Value::String(text))
+                Ok(Some(Value::String(text)))
             }
             Field::Object(entries) => {
                 let mut map = Map::new();
                 for (key, field) in entries {
-                    map.insert(key.clone(), self.resolve(variables, field, found)?);
+                    if let Some(value) = self.resolve_field(variables, field, found)? {
+                        map.insert(key.clone(), value);
+                    }
                 }
-                Ok(Value::Object(map))
+                Ok(Some(Value::Object(map)))
             }
             Field::List(items) => {
-                let items = items.iter().map(|item| self.resolve(variables, item, found));
-                items.collect::<Result<_, _>>().map(Value::Array)
+                let items =
+                    items.iter().filter_map(|item| self.resolve_field(variables, item, found).transpose());
+                items.collect::<Result<_, _>>().map(|items| Some(Value::Array(items)))
             }
         }
     }

@@ -9,6 +9,9 @@ use super::node::{Field, TextPart};
 use crate::cel::{Bindings, EvalError, Expression, Type};
 use crate::schema::Schema;
 
+/// Said of an `omit()` that stands where nothing can be left out.
+pub(super) const OMITTED_WHOLE: &str = "omit() removes a field or an item, and this is none";
+
 /// What names mean in one pass.
 #[derive(Clone, Default)]
 pub(super) struct Variables<'a> {
@@ -28,6 +31,11 @@ impl<'a> Variables<'a> {
 
     /// Evaluates one expression. Only what it names is bound, so the cost does not grow with the graph.
     pub(super) fn evaluate(&self, expression: &'a Expression) -> Result<Value, EvalError> {
+        self.evaluate_field(expression)?.ok_or_else(|| EvalError::Fatal(OMITTED_WHOLE.to_owned()))
+    }
+
+    /// Evaluates the expression of a field or an item: nothing when it is to be left out (`omit()`).
+    pub(super) fn evaluate_field(&self, expression: &'a Expression) -> Result<Option<Value>, EvalError> {
         let mut bindings = Bindings::new();
         for name in expression.references() {
             let Some((value, type_)) = self.values.get(name.as_str()) else {
@@ -38,7 +46,7 @@ impl<'a> Variables<'a> {
         if let Some(evaluations) = self.evaluations {
             evaluations.set(evaluations.get() + 1);
         }
-        expression.evaluate(&bindings)
+        expression.evaluate_field(&bindings)
     }
 
     /// Evaluates a condition; absent optionals and null are false, as in kro.
@@ -54,15 +62,16 @@ impl<'a> Variables<'a> {
 
     /// Computes a whole field. The error names the expression to blame.
     pub(super) fn resolve(&self, field: &'a Field) -> Result<Value, Unresolved<'a>> {
+        let blamed = |expression| self.evaluate(expression).map_err(|error| Unresolved { expression, error });
         match field {
             Field::Literal(value) => Ok(value.clone()),
-            Field::Expression(expression) => self.blamed(expression),
+            Field::Expression(expression) => blamed(expression),
             Field::Text(parts) => {
                 let mut text = String::new();
                 for part in parts {
                     match part {
                         TextPart::Literal(literal) => text.push_str(literal),
-                        TextPart::Expression(expression) => match self.blamed(expression)? {
+                        TextPart::Expression(expression) => match blamed(expression)? {
                             Value::String(value) => text.push_str(&value),
                             other => {
                                 let message = format!("text can't hold {}", kind_of(&other));
@@ -76,18 +85,27 @@ impl<'a> Variables<'a> {
             Field::Object(entries) => {
                 let mut map = Map::new();
                 for (key, field) in entries {
-                    map.insert(key.clone(), self.resolve(field)?);
+                    if let Some(value) = self.part(field)? {
+                        map.insert(key.clone(), value);
+                    }
                 }
                 Ok(Value::Object(map))
             }
             Field::List(items) => {
-                items.iter().map(|item| self.resolve(item)).collect::<Result<_, _>>().map(Value::Array)
+                let items = items.iter().filter_map(|item| self.part(item).transpose());
+                items.collect::<Result<_, _>>().map(Value::Array)
             }
         }
     }
 
-    fn blamed(&self, expression: &'a Expression) -> Result<Value, Unresolved<'a>> {
-        self.evaluate(expression).map_err(|error| Unresolved { expression, error })
+    /// A field or an item, which may be left out.
+    fn part(&self, field: &'a Field) -> Result<Option<Value>, Unresolved<'a>> {
+        match field {
+            Field::Expression(expression) => {
+                self.evaluate_field(expression).map_err(|error| Unresolved { expression, error })
+            }
+            other => self.resolve(other).map(Some),
+        }
     }
 }
 

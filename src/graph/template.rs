@@ -141,10 +141,17 @@ impl Walker<'_> {
         Field::Text(compiled)
     }
 
-    /// Compiles a string that must be one expression and nothing else.
+    /// Compiles a string that must be one expression and nothing else. It is no part of an object, so there is
+    /// nothing to omit.
     pub(super) fn standalone(&mut self, text: &str, pointer: &str) -> Option<Expression> {
         match template::parse(text) {
-            Ok(Template::Expression(source)) => self.compile(&source, OPENING, pointer),
+            Ok(Template::Expression(source)) => {
+                let expression = self.compile(&source, OPENING, pointer)?;
+                if expression.uses_omit() {
+                    self.problems.push(cannot_omit(pointer));
+                }
+                Some(expression)
+            }
             Ok(_) => {
                 self.problems.push(
                     Problem::error(pointer, "not-standalone", "only standalone expressions are allowed here")
@@ -311,4 +318,21 @@ impl Walker<'_> {
             }
         }
     }
+}
+
+/// Refuses `omit()` in a field that must be there.
+pub(super) fn cannot_omit(pointer: &str) -> Problem {
+    Problem::error(pointer, "omit-not-allowed", "omit() is not allowed here: the value must be there")
+        .with_help("it leaves out fields and items of templates".to_owned())
+}
+
+/// Refuses `omit()` anywhere inside.
+pub(super) fn without_omit(field: &Field, pointer: &str, problems: &mut Vec<Problem>) {
+    field.each_leaf(pointer, &mut |pointer, leaf| {
+        let mut omits = false;
+        leaf.each_expression(&mut |expression| omits |= expression.uses_omit());
+        if omits {
+            problems.push(cannot_omit(pointer));
+        }
+    });
 }

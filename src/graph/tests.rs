@@ -11,7 +11,11 @@ use crate::api::{GroupKind, Object, ObjectKey};
 
 mod checks;
 mod collections;
+mod conditions;
 mod corpus;
+mod faults;
+mod memo;
+mod order;
 mod passes;
 mod properties;
 mod taint;

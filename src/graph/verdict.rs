@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use super::Graph;
 use super::children::label_value;
-use crate::api::{Object, ObjectKey, names};
+use crate::api::{Condition, Object, ObjectKey, names};
 use crate::redact::Fields;
 
 /// What a pass found out.
@@ -14,6 +14,8 @@ pub struct Evaluation {
     pub nodes: Vec<NodeResult>,
     /// The author's status fields. A value that was there stays while it can't be computed.
     pub status: Map<String, Value>,
+    /// The author's conditions, when the definition has any of its own; the times are the writer's to set.
+    pub conditions: Option<Vec<Condition>>,
     /// Which of them may hold values of Secrets, from the root of the instance.
     pub sensitive: Fields,
     /// Whether objects that are no longer desired may go: no node is undecided.

@@ -4,8 +4,8 @@
 //! of them can still take down what it made.
 
 use super::*;
-use crate::api::{ConditionStatus, find_condition};
 use crate::api::definition::created_kind;
+use crate::api::{ConditionStatus, find_condition};
 
 /// Instances that a message names; the others are counted.
 const NAMED: usize = 10;
@@ -28,7 +28,8 @@ impl DefinitionController {
     async fn tend(&self, definition: &Object) -> Result<(), StoreError> {
         let key = definition.key();
         let finalizer = names::FINALIZER_INSTANCE;
-        let removed = definition.is_terminating() || definition.annotation(names::ANNOTATION_REMOVED).is_some();
+        let removed =
+            definition.is_terminating() || definition.annotation(names::ANNOTATION_REMOVED).is_some();
         if !removed {
             if !definition.metadata.finalizers.iter().any(|name| name == finalizer) {
                 self.store.set_finalizer(&key, finalizer, true).await?;

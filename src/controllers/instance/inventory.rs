@@ -55,8 +55,7 @@ impl InstanceController {
     ) -> Result<(), StoreError> {
         let key = instance.key();
         let id = apply_set_id(&key);
-        let present: Vec<ObjectKey> =
-            self.mirror.children(&key).iter().map(|child| child.key()).collect();
+        let present: Vec<ObjectKey> = self.mirror.children(&key).iter().map(|child| child.key()).collect();
         let wanted: Vec<ObjectKey> = desired.iter().map(Object::key).collect();
         let annotations = Inventory::of(&key, present.iter().chain(&wanted)).annotations(&id);
         let mut labels = BTreeMap::from([
@@ -122,7 +121,10 @@ mod tests {
         let annotations = Inventory::of(&parent, &members).annotations(&id);
         assert_eq!(annotations[names::ANNOTATION_GROUP_KINDS], "ConfigMap,Deployment.apps,Service");
         assert_eq!(annotations[names::ANNOTATION_NAMESPACES], "other");
-        assert_eq!(annotations[names::ANNOTATION_INVENTORY_HASH], "sha256:lzwZaJFcGYsQfzNf__jK9QXCq0R9S1zLU8Q211hvj9I=");
+        assert_eq!(
+            annotations[names::ANNOTATION_INVENTORY_HASH],
+            "sha256:lzwZaJFcGYsQfzNf__jK9QXCq0R9S1zLU8Q211hvj9I="
+        );
         let empty = Inventory::default().annotations(&id);
         assert_eq!(empty[names::ANNOTATION_GROUP_KINDS], "");
     }

@@ -31,10 +31,10 @@ fn names_are_checked() {
         ]),
     );
     insta::assert_snapshot!(refused(&definition), @r"
-    /spec/resources/0/id [invalid-id] `my-map` must be lowerCamelCase: a small letter, then letters and digits (did you mean `myMap`?)
-    /spec/resources/1/id [invalid-id] `schema` is a reserved word
-    /spec/resources/3/id [duplicate-id] the id `twice` is used more than once
-    /spec/resources/4/forEach/0/spec [invalid-iterator] `spec` is a reserved word
+    /spec/resources/0/id [invalid-id] `my-map` must be lower camelCase: a small letter, then letters and digits (did you mean `myMap`?)
+    /spec/resources/1/id [invalid-id] `schema` is a reserved keyword in KRO
+    /spec/resources/3/id [duplicate-id] found duplicate resource IDs: `twice`
+    /spec/resources/4/forEach/0/spec [invalid-iterator] `spec` is a reserved keyword in KRO
     /spec/resources/5/forEach/0/twice [invalid-iterator] the iterator `twice` has the name of a resource
     ");
 }
@@ -241,7 +241,7 @@ fn a_status_must_come_from_somewhere() {
     insta::assert_snapshot!(refused(&definition), @r"
     /spec/schema/status/constant [status-without-expression] status fields without expressions are not supported (write `${…}` over `schema` or a resource)
     /spec/schema/status/number [status-without-expression] status fields without expressions are not supported (write `${…}` over `schema` or a resource)
-    /spec/schema/status/conditions [not-supported] conditions of a definition's own are not supported yet (use another field name; `Ready` and `ResourcesReady` are written by the engine)
+    /spec/schema/status/conditions/0 [type-mismatch] this is string, and must be a condition or a list of them (a condition is an expression: `${runtime.newCondition({type: 'T', status: 'True'})}`)
     /spec/schema/status/lone [status-without-reference] the expression refers to no resource and not to `schema`
     ");
 }

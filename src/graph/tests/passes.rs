@@ -135,6 +135,8 @@ fn a_child_says_whose_it_is() {
           "kro.run/instance-kind": "Net",
           "kro.run/instance-name": "blue",
           "kro.run/instance-namespace": "team-a",
+          "kro.run/instance-version": "v1alpha1",
+          "kro.run/kro-version": "0.1.0",
           "kro.run/node-id": "secret",
           "kro.run/owned": "true",
           "mine": "yes"
@@ -179,8 +181,8 @@ fn a_wrong_expression_fails_its_node_and_no_other() {
     one Ready [ConfigMap/team-a/one]
     bad Failed [] `string(int(schema.spec.number))`: int: the value is no such integer
     after WaitingForDependency [] waits for `bad`
-    absent Pending [] `schema.spec.maybe` has no value yet: no such key: maybe; give the field a default, or make it optional: `.?`
-    unsure Failed [] `schema.spec.maybe == 'x'` has no value yet: no such key: maybe; give the field a default, or make it optional: `.?`
+    absent Failed [] `schema.spec.maybe` has no value: no such key: maybe; set it in the instance, give it a default in the definition, or make it optional: `.?`
+    unsure Failed [] `schema.spec.maybe == 'x'` has no value: no such key: maybe; set it in the instance, give it a default in the definition, or make it optional: `.?`
     soft Ready [ConfigMap/team-a/soft]
     name Failed [] metadata.name `Not_blue` is no valid name: 1 to 253 of small letters, digits, `-` and `.`, beginning and ending with a letter or digit
     ");

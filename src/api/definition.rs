@@ -158,6 +158,13 @@ impl Definition {
     }
 }
 
+/// Whether an object carries the mark of an instance: it is one also when its definition is gone. Definitions
+/// carry kro's finalizer as well.
+pub fn is_marked_instance(object: &Object) -> bool {
+    let marked = object.metadata.finalizers.iter().any(|finalizer| finalizer == names::FINALIZER_INSTANCE);
+    marked && !Definition::is_definition(object)
+}
+
 /// The kind that a definition creates, also when there is more wrong with it.
 pub fn created_kind(definition: &Object) -> Option<GroupKind> {
     let schema = definition.spec().get("schema")?;

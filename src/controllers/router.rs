@@ -6,6 +6,7 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
 use crate::api::ack::NaturalKey;
+use crate::api::definition::is_marked_instance;
 use crate::api::{
     GroupKind, Object, ObjectKey, condition_types, find_condition, iam_role_selector, names, provenance,
 };
@@ -141,9 +142,7 @@ impl Router {
         let kind = object.gvk().group_kind();
         if self.managed.contains(&kind) {
             self.queues.resources.add(object.key());
-        } else if self.graphs.get(&kind).is_some()
-            || object.metadata.finalizers.iter().any(|name| name == names::FINALIZER_INSTANCE)
-        {
+        } else if self.graphs.get(&kind).is_some() || is_marked_instance(object) {
             self.queues.instances.add(object.key());
         }
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::json;
 use tokio::sync::{Mutex, Notify, watch};
 
-use crate::api::definition::DEFINITION_KIND;
+use crate::api::definition::{DEFINITION_KIND, is_marked_instance};
 use crate::api::provenance::{REVISION_KIND, REVISION_NAME, implicit_namespace, keep_revision, source_path};
 use crate::api::{CommitId, GroupKind, GroupVersionKind, Object, ObjectKey, names};
 use crate::clock::Clock;
@@ -405,7 +405,10 @@ impl Syncer {
             .iter()
             .cloned()
             .chain(
-                objects.iter().filter(|object| is_instance(object)).map(|object| object.gvk().group_kind()),
+                objects
+                    .iter()
+                    .filter(|object| is_marked_instance(object))
+                    .map(|object| object.gvk().group_kind()),
             )
             .collect();
         for object in gone(&authored, &in_force.stated, &in_force.failed_paths) {
@@ -502,11 +505,6 @@ fn removal_marks(stored: &Mirror, in_force: &InForce, prune: &Prune, revision: &
         Some(Write::Apply { owner: names::OWNER_REMOVAL.into(), object })
     });
     marks.collect()
-}
-
-/// Whether the store's object carries the mark of an instance: its kind's definition may be gone already.
-fn is_instance(object: &Object) -> bool {
-    object.metadata.finalizers.iter().any(|finalizer| finalizer == names::FINALIZER_INSTANCE)
 }
 
 /// What an instance makes cannot be stated in Git as well: two hands would write one object in turns, and

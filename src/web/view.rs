@@ -242,7 +242,7 @@ impl Objects {
     /// Whether a graph expands the object: a definition creates its kind, or did when it was made.
     pub fn is_instance(&self, object: &Object) -> bool {
         self.instance_kinds.contains(&object.gvk().group_kind())
-            || object.metadata.finalizers.iter().any(|name| name == names::FINALIZER_INSTANCE)
+            || definition::is_marked_instance(object)
             || object.status().pointer("/fleetwright/nodes").is_some()
     }
 

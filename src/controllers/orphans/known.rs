@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::OrphanController;
+use crate::api::definition::is_marked_instance;
 use crate::api::{GroupKind, Object, ObjectKey, ack, core, names, provenance};
 use crate::managers::object_tag;
 use crate::plan::orphans::{Holder, Known, Undecided};
@@ -31,7 +32,7 @@ impl OrphanController {
     fn is_instance(&self, object: &Object, kind: &GroupKind) -> bool {
         kind.group == names::KRO_GROUP && core::find(kind).is_none()
             || self.parts.graphs.get(kind).is_some()
-            || object.metadata.finalizers.iter().any(|name| name == names::FINALIZER_INSTANCE)
+            || is_marked_instance(object)
     }
 }
 

@@ -166,6 +166,11 @@ fn a_definition_removed_with_live_instances_strands_nothing() {
         world.remove("two.yaml");
         world.remove("definitions/pair.yaml");
         world.commit("nothing");
+        // The last of all is held whatever it is.
+        world.until("held", |handle| !handle.sync.borrow().held.is_empty()).await;
+        let approval = world.handle().sync.borrow().held[0].approval.clone();
+        world.write("approval.yaml", approval);
+        world.commit("approved");
         world.until("all is gone", |handle| object(handle, definition).is_none()).await;
         assert!(world.get(&key("two")).await.is_none());
         assert!(world.get("ConfigMap/team/two-second").await.is_none());

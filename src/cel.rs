@@ -134,6 +134,7 @@ pub struct Expression {
     output: Type,
     references: BTreeSet<String>,
     reads: BTreeSet<Read>,
+    needs: BTreeMap<String, reads::Need>,
     /// Where the value is nothing but a part of a variable.
     place: Option<Read>,
     /// Fields and keys in the source: all that an error may name.
@@ -158,6 +159,7 @@ impl Expression {
             ast: parsed.ast,
             output: checked.output,
             references: checked.references,
+            needs: reads::Need::of(&found.places),
             reads: found.places,
             place: found.place,
             spelt: found.spelt,

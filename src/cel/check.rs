@@ -387,6 +387,10 @@ impl Checker<'_> {
         };
         // Several overloads fit only where an argument is dyn; then so is what they do not agree on.
         let result = results.fold(first, |joined, result| joined.join(&result).unwrap_or(Type::Dyn));
+        if name == ".sum" {
+            // An empty list does not know what it would have been a sum of.
+            call.args.extend(zero_of(&result).map(|expr| IdedExpr { id, expr }));
+        }
         Ok(result.settled_outside())
     }
 
@@ -420,6 +424,20 @@ fn takes(overloads: &[Overload]) -> String {
     let shown = overloads.iter().filter(|overload| !overload.signature.contains('@'));
     let shown: Vec<String> = shown.map(|overload| format!("`{}`", overload.signature)).collect();
     if shown.is_empty() || shown.len() > 4 { String::new() } else { format!("there is {}", shown.join(", ")) }
+}
+
+/// What an empty sum of the type is, where it is not the integer.
+fn zero_of(type_: &Type) -> Option<Expr> {
+    Some(match type_ {
+        Type::Double => Expr::Literal(LiteralValue::Double(0.0.into())),
+        Type::Uint => Expr::Literal(LiteralValue::UInt(0.into())),
+        Type::Duration => {
+            let none = Expr::Literal(LiteralValue::String("0s".to_owned().into()));
+            let args = vec![IdedExpr { id: 0, expr: none }];
+            Expr::Call(CallExpr { func_name: "duration".to_owned(), target: None, args })
+        }
+        _ => return None,
+    })
 }
 
 fn is_omission(expr: &Expr) -> bool {

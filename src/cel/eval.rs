@@ -13,6 +13,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Number, Value, json};
 
 use super::library::{Cidr, Ip, OWN, Omitted, Quantity};
+use super::reads::{Need, WHOLE};
 use super::{Bindings, EvalError, Expression, Type, budget, parse};
 
 type Boxed<'v> = Box<dyn Val + 'v>;
@@ -22,7 +23,8 @@ pub(super) fn evaluate(expression: &Expression, bindings: &Bindings<'_>) -> Resu
     // A variable without a value matters only where the evaluation gets to it.
     let bound = expression.references.iter().filter_map(|name| {
         let (value, type_) = bindings.0.get(name.as_str())?;
-        Some((name.as_str(), to_cel(value, type_)))
+        let need = expression.needs.get(name.as_str()).unwrap_or(&WHOLE);
+        Some((name.as_str(), to_cel(value, type_, need)))
     });
     compute(expression, bound, |value| if is_omitted(value) { Ok(None) } else { to_json(value).map(Some) })
 }
@@ -117,10 +119,11 @@ fn objection(function: &str) -> &'static str {
     }
 }
 
-/// Reads a JSON value as its type says; what does not fit the type is read as what it is.
-pub(super) fn to_cel<'v>(value: &'v Value, type_: &Type) -> Boxed<'v> {
+/// Reads what is needed of a JSON value as its type says; what does not fit the type is read as what it is.
+pub(super) fn to_cel<'v>(value: &'v Value, type_: &Type, need: &Need) -> Boxed<'v> {
     match (value, type_) {
-        (value, Type::Optional(inner)) => to_cel(value, inner),
+        _ if need.is_nothing() => Box::new(CelNull),
+        (value, Type::Optional(inner)) => to_cel(value, inner, need),
         (Value::Null, _) => Box::new(CelNull),
         (Value::Bool(value), _) => Box::new(CelBool::from(*value)),
         (Value::Number(number), type_) => number_to_cel(number, type_),
@@ -137,11 +140,14 @@ pub(super) fn to_cel<'v>(value: &'v Value, type_: &Type) -> Boxed<'v> {
         (Value::String(text), _) => Box::new(CelString::from(text.as_str())),
         (Value::Array(items), type_) => {
             let of = if let Type::List(of) = type_ { of.as_ref() } else { &Type::Dyn };
-            Box::new(CelList::from(items.iter().map(|item| to_cel(item, of)).collect::<Vec<_>>()))
+            Box::new(CelList::from(
+                items.iter().map(|item| to_cel(item, of, need.items())).collect::<Vec<_>>(),
+            ))
         }
         (Value::Object(fields), type_) => {
-            let mut map: HashMap<CelMapKey<'v>, Boxed<'v>> = HashMap::with_capacity(fields.len());
+            let mut map: HashMap<CelMapKey<'v>, Boxed<'v>> = HashMap::new();
             for (name, field) in fields {
+                let Some(need) = need.entry(name) else { continue };
                 let declared = match type_ {
                     Type::Object(object) => object.fields.get(name),
                     _ => None,
@@ -155,7 +161,7 @@ pub(super) fn to_cel<'v>(value: &'v Value, type_: &Type) -> Boxed<'v> {
                     Type::Map(_, values) => values.as_ref(),
                     _ => &Type::Dyn,
                 };
-                map.insert(CelMapKey::from(name.as_str()), to_cel(field, field_type));
+                map.insert(CelMapKey::from(name.as_str()), to_cel(field, field_type, need));
             }
             Box::new(CelMap::from(map))
         }

@@ -2,9 +2,10 @@
 //!
 //! One walk over the checked syntax tree. A chain of fields and indices that begins at a variable is one
 //! place; everything else is what its parts are. The answer never misses a place, and may name more of it
-//! than is looked at.
+//! than is looked at: the evaluation is given these places and no more, and what flows from a Secret is found
+//! by them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use ::cel::IdedExpr;
 use ::cel::common::ast::{CallExpr, ComprehensionExpr, EntryExpr, Expr, LiteralValue, operators};
@@ -32,6 +33,60 @@ pub(super) struct Reads {
     pub(super) spelt: BTreeSet<String>,
     /// Where the value is nothing but one place: that place.
     pub(super) place: Option<Read>,
+}
+
+/// The parts of a value that an evaluation looks at; what is not among them need not be read.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Need {
+    /// Everything.
+    whole: bool,
+    /// How many items or entries there are, and their keys.
+    listed: bool,
+    parts: BTreeMap<String, Need>,
+}
+
+/// Everything there is.
+pub(super) static WHOLE: Need = Need { whole: true, listed: true, parts: BTreeMap::new() };
+/// That there is something.
+static KEY: Need = Need { whole: false, listed: false, parts: BTreeMap::new() };
+
+impl Need {
+    /// What is needed of each variable.
+    pub(super) fn of(places: &BTreeSet<Read>) -> BTreeMap<String, Self> {
+        let mut needs = BTreeMap::<String, Self>::new();
+        for place in places {
+            let mut need = needs.entry(place.variable.clone()).or_default();
+            for step in &place.path {
+                need = need.parts.entry(step.clone()).or_default();
+            }
+            need.whole |= place.whole;
+            need.listed = true;
+        }
+        needs
+    }
+
+    /// What is needed of an entry; nothing when not even its key is.
+    pub(super) fn entry(&self, key: &str) -> Option<&Self> {
+        match (self.whole, self.parts.get(key), self.parts.get("*")) {
+            (true, ..) | (_, Some(_), Some(_)) => Some(&WHOLE),
+            (_, Some(need), None) | (_, None, Some(need)) => Some(need),
+            (_, None, None) => self.listed.then_some(&KEY),
+        }
+    }
+
+    /// What is needed of the items of a list, all of which count.
+    pub(super) fn items(&self) -> &Self {
+        // A list that is read by name has no such items, and the error must be the same.
+        match (self.whole, self.parts.get("*")) {
+            (true, _) => &WHOLE,
+            (false, need) => need.unwrap_or(&KEY),
+        }
+    }
+
+    /// Whether the value itself says nothing that counts.
+    pub(super) fn is_nothing(&self) -> bool {
+        !self.whole && !self.listed && self.parts.is_empty()
+    }
 }
 
 /// Walks a checked expression; `variables` are those of the scope that it mentions.

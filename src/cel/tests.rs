@@ -7,6 +7,7 @@ use super::*;
 mod conformance;
 mod environment;
 mod hostile;
+mod needs;
 mod reference;
 mod typing;
 
@@ -180,6 +181,10 @@ fn deep_and_long_expressions_are_refused_or_survived() {
         "a".to_owned() + &".f()".repeat(1_400),
         "a".to_owned() + &"[0]".repeat(1_900),
         "x".repeat(100_000),
+        "a.in + ".repeat(1_000) + "a",
+        "a.".to_owned() + &"in.".repeat(1_500),
+        "[1].transformMap(a, b,".repeat(300) + "1" + &")".repeat(300),
+        "cel.bind(a, a,".repeat(300) + "1" + &")".repeat(300),
     ] {
         let error = Expression::compile(&source, &scope).unwrap_err();
         assert!(!error.message.is_empty());

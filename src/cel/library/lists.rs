@@ -12,6 +12,7 @@ pub(super) fn register(env: &mut Env) -> Result<(), DeclarationError> {
     env.add_member_overload("first", "list_first", LIST_TYPE, vec![], |args| end_of(args, true))?;
     env.add_member_overload("last", "list_last", LIST_TYPE, vec![], |args| end_of(args, false))?;
     env.add_member_overload("sum", "list_sum", LIST_TYPE, vec![], sum)?;
+    env.add_member_overload("sum", "list_sum_from", LIST_TYPE, vec![DYN_TYPE], sum)?;
     env.add_member_overload("min", "list_min", LIST_TYPE, vec![], |args| {
         extreme("min", args, Ordering::Less)
     })?;
@@ -63,7 +64,12 @@ fn is_sorted<'b, 'v>(args: Arguments<'b, 'v>) -> Outcome<'b, 'v> {
 
 fn sum<'b, 'v>(args: Arguments<'b, 'v>) -> Outcome<'b, 'v> {
     let list = items("sum", &args)?;
-    let Some((first, rest)) = list.split_first() else { return Ok(CowVal::owned(CelInt::from(0))) };
+    let Some((first, rest)) = list.split_first() else {
+        return Ok(match args.get(1) {
+            Some(zero) => CowVal::Owned(zero.clone_as_boxed()),
+            None => CowVal::owned(CelInt::from(0)),
+        });
+    };
     let mut total = first.clone_as_boxed();
     for item in rest {
         let adder = total.as_adder().ok_or_else(|| failed("sum", "the items cannot be added"))?;

@@ -173,6 +173,7 @@ fn compile_unchecked(source: &str) -> Result<Expression, String> {
         output: Type::Dyn,
         references: BTreeSet::new(),
         reads: BTreeSet::new(),
+        needs: std::collections::BTreeMap::new(),
         place: None,
         spelt: BTreeSet::new(),
         concealed: false,

@@ -79,7 +79,7 @@ fn key_of(case: &Json) -> String {
 fn cases_of_the_specification_hold() {
     let root = std::env::var_os("FLEETWRIGHT_CORPUS").map(std::path::PathBuf::from);
     let root =
-        root.unwrap_or_else(|| std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/corpus"));
+        root.unwrap_or_else(|| std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/corpus"));
     let file = root.join("cel-spec/tests.json");
     let Ok(text) = std::fs::read_to_string(&file) else {
         println!("SKIPPED: no cases at {}; set FLEETWRIGHT_CORPUS", file.display());

@@ -233,7 +233,7 @@ fn syntax_errors_are_short_and_have_a_place() {
 fn expressions_of_the_corpus_compile() {
     let root = std::env::var_os("FLEETWRIGHT_CORPUS").map(std::path::PathBuf::from);
     let root =
-        root.unwrap_or_else(|| std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/corpus"));
+        root.unwrap_or_else(|| std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/corpus"));
     let mut folders = vec![root.join("eks-cluster-mgmt/charts/kro"), root.join("kro")];
     let (mut count, mut refused) = (0, Vec::new());
     while let Some(folder) = folders.pop() {

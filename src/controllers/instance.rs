@@ -129,17 +129,18 @@ impl InstanceController {
         };
         let record = self.store.get(&provenance::revision_key()).await?;
         let in_force = record.map_or(0, |record| record.metadata.generation);
-        let mut memory = Memory::of(&instance);
-        // Else a newer revision is about to be looked at: what this pass finds says nothing about it.
-        let epoch = (graphs.epoch == Some(in_force)).then_some(in_force);
-        if let Some(epoch) = epoch {
-            memory.see(&instance, graphs.version_of(&graph), epoch);
+        if graphs.epoch != Some(in_force) {
+            // The definition of another revision would make what this one does not want. The graphs of this
+            // one wake all instances when they are there.
+            return Ok(Next::Settled);
         }
+        let mut memory = Memory::of(&instance);
+        memory.see(&instance, graphs.version_of(&graph), in_force);
         let suspended = instance.annotation(names::ANNOTATION_RECONCILE).is_some_and(|value| {
             value.eq_ignore_ascii_case("suspended") || value.eq_ignore_ascii_case("disabled")
         });
         if suspended {
-            self.note(&instance, &mut memory, epoch, &Losing::default());
+            self.note(&instance, &mut memory, in_force, &Losing::default());
             let state = InstanceState::InProgress;
             self.write(&instance, &InstanceStatus::suspended(state, instance.metadata.generation)).await?;
             return Ok(Next::Settled);
@@ -161,11 +162,11 @@ impl InstanceController {
         self.mark(&instance, &graph, &desired).await?;
         let mut outcome = Outcome::default();
         if problems.iter().any(Problem::is_error) {
-            self.note(&instance, &mut memory, epoch, &Losing::default());
+            self.note(&instance, &mut memory, in_force, &Losing::default());
         } else {
             let may_prune = evaluation.may_prune && failures.is_empty();
             let losing = self.losing(&instance, &graph, &evaluation, &desired);
-            outcome = self.carry_out(&instance, &mut memory, epoch, desired, &losing, may_prune).await?;
+            outcome = self.carry_out(&instance, &mut memory, in_force, desired, &losing, may_prune).await?;
         }
         self.report(&instance, &graph, &evaluation, &failures, &memory, &outcome).await?;
         Ok(outcome.next)

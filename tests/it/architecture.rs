@@ -74,7 +74,7 @@ const RESERVED: [(&str, &[&str]); 8] = [
     ("aws_config::", &["aws", "managers", "cli"]),
     ("clap::", &["cli"]),
     ("granit_parser::", &["yaml"]),
-    ("maud::", &["web"]),
+    ("maud::", &["web", "cli"]),
 ];
 
 /// One arrow or word that should not be there.

@@ -504,6 +504,41 @@ async fn an_object_that_no_guard_protects_moves_between_nodes_and_lives() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_new_instance_is_made_by_the_definition_that_came_with_it() {
+    let node = |id: &str, kind: &str, spec: &str| {
+        format!(
+            "  - id: {id}\n    template:\n      apiVersion: ec2.services.k8s.aws/v1alpha1\n      kind: {kind}\n      \
+             metadata: {{name: \"${{schema.metadata.name}}\"}}\n      spec: {spec}\n"
+        )
+    };
+    let definition = |round: usize, nodes: &[String]| {
+        format!(
+            "apiVersion: kro.run/v1alpha1\nkind: ResourceGraphDefinition\nmetadata: {{name: round{round}.kro.run}}\n\
+             spec:\n  schema: {{apiVersion: v1alpha1, kind: Round{round}}}\n  resources:\n{}",
+            nodes.concat()
+        )
+    };
+    let kept = node("gateway", "InternetGateway", "{}");
+    let dropped = node("address", "ElasticIPAddress", "{}");
+    let mut world = world(&["a"]).await;
+    for round in 0..8 {
+        let file = format!("definitions/round{round}.yaml");
+        world.write(&file, definition(round, &[kept.clone(), dropped.clone()]));
+        world.commit(&format!("both {round}"));
+        taken(&world, &format!("both {round}")).await;
+        world.write(&file, definition(round, std::slice::from_ref(&kept)));
+        let instance = format!(
+            "apiVersion: kro.run/v1alpha1\nkind: Round{round}\nmetadata: {{name: round-{round}, namespace: team}}\n"
+        );
+        world.write(&format!("round-{round}.yaml"), instance);
+        world.commit(&format!("one {round}"));
+        let gateway = format!("InternetGateway.ec2.services.k8s.aws/team/round-{round}");
+        world.until("the gateway is there", |handle| is_ready(handle, &gateway)).await;
+    }
+    assert_eq!(count(&world, "AllocateAddress"), 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn accounts_and_regions_do_not_move_live_objects() {
     let mut world = world(&["a"]).await;
     world.role("333333333333", "fleet").await;

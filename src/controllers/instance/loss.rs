@@ -125,7 +125,7 @@ impl InstanceController {
         &self,
         instance: &Object,
         memory: &mut Memory,
-        epoch: Option<Epoch>,
+        epoch: Epoch,
         desired: Vec<Object>,
         losing: &Losing,
         may_prune: bool,
@@ -148,7 +148,7 @@ impl InstanceController {
         self.note(instance, memory, epoch, losing);
         let waiting = || dependent.iter().map(Object::key).collect();
         let going = losing.judged.keys().cloned().collect();
-        let judged = match self.verdict(instance, epoch, losing).await? {
+        let judged = match self.verdict(instance, losing).await? {
             None => {
                 return Ok(Outcome {
                     going,
@@ -189,14 +189,10 @@ impl InstanceController {
     async fn verdict(
         &self,
         instance: &Object,
-        epoch: Option<Epoch>,
         losing: &Losing,
     ) -> Result<Option<(Option<Loss>, Verdict)>, StoreError> {
         if losing.judged.is_empty() {
             return Ok(Some((None, Verdict::Free)));
-        }
-        if epoch.is_none() {
-            return Ok(None);
         }
         let (store, graphs) = (self.store.as_ref(), self.graphs.all());
         let judged =
@@ -205,8 +201,7 @@ impl InstanceController {
     }
 
     /// Lets the judges of the fleet know what this pass found.
-    pub(super) fn note(&self, instance: &Object, memory: &mut Memory, epoch: Option<Epoch>, losing: &Losing) {
-        let Some(epoch) = epoch else { return };
+    pub(super) fn note(&self, instance: &Object, memory: &mut Memory, epoch: Epoch, losing: &Losing) {
         if losing.judged.is_empty() {
             (memory.loss, memory.held) = (None, None);
         } else {

@@ -380,6 +380,12 @@ async fn every_command(bench: &Bench, outputs: &mut Outputs) {
                     outputs.run(&home, &[&["render", "work"], more].concat());
                 }
             }
+            "graph" => {
+                for format in ["mermaid", "dot", "svg"] {
+                    outputs.run(&home, &["graph", "work", "--format", format]);
+                }
+            }
+            "explain" => outputs.run(&home, &["explain", "secret", "work", "--recursive"]),
             "get" => {
                 let kinds: BTreeSet<&str> =
                     objects.keys().map(|key| key.split('/').next().unwrap()).collect();

@@ -99,10 +99,19 @@ fn fnv64a(text: &str) -> u64 {
         .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
+/// JSON as Go writes it, bit for bit: what a page of HTML or a script would stumble over is escaped.
 fn marshal<'b, 'v>(args: Arguments<'b, 'v>) -> Outcome<'b, 'v> {
     let value =
         to_json(argument("json.marshal", &args, 0)?).map_err(|message| failed("json.marshal", message))?;
-    Ok(CowVal::owned(CelString::from(value.to_string())))
+    let escaped = [
+        ('<', "\\u003c"),
+        ('>', "\\u003e"),
+        ('&', "\\u0026"),
+        ('\u{2028}', "\\u2028"),
+        ('\u{2029}', "\\u2029"),
+    ];
+    let text = escaped.iter().fold(value.to_string(), |text, (sign, escape)| text.replace(*sign, escape));
+    Ok(CowVal::owned(CelString::from(text)))
 }
 
 fn unmarshal<'b, 'v>(args: Arguments<'b, 'v>) -> Outcome<'b, 'v> {

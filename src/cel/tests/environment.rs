@@ -183,6 +183,8 @@ fn functions_of_kro() {
             "json.marshal({'b': [1, 2.5, true, null], 'a': 'x'})",
             json!("{\"a\":\"x\",\"b\":[1,2.5,true,null]}"),
         ),
+        ("json.marshal({'a': '<&>'})", json!("{\"a\":\"\\u003c\\u0026\\u003e\"}")),
+        ("json.unmarshal(json.marshal({'a': '<&>'})).a", json!("<&>")),
         ("json.unmarshal('{\"a\": [1, {\"b\": null}]}').a[0] == 1.0", json!(true)),
         ("json.unmarshal('{')", fails("not valid JSON: line 1, column 1")),
         ("base64.encode(hash.sha256('a'))", json!("ypeBEsobvcr6wjGzmiPcTaeG7/gUfE5yuYB3ha/uSLs=")),

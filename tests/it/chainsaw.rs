@@ -117,7 +117,7 @@ impl Case {
             aloud(format!("SKIPPED: {what}: nothing makes the CRD yet"));
             return;
         }
-        let difference = |handle: &Handle| match self.find(handle, expected) {
+        let difference = |handle: &Handle| match find(handle, expected) {
             None => Some("it does not exist".to_owned()),
             Some(found) => differs(expected, &found, ""),
         };
@@ -133,7 +133,7 @@ impl Case {
     /// Also when it is asked for: what kro's API server refuses is refused here.
     async fn does_not_hold(&mut self, file: &str) {
         for expected in documents(&self.folder.join(file)) {
-            let found = self.find(&self.world.handle(), &expected);
+            let found = find(&self.world.handle(), &expected);
             assert!(found.is_none_or(|found| differs(&expected, &found, "").is_some()), "{file} holds");
         }
         if file.starts_with("invalid-instance") {
@@ -143,11 +143,10 @@ impl Case {
             self.world.remove(&format!("objects/{}.yaml", key.to_string().replace('/', "_")));
         }
     }
+}
 
-    fn find(&self, handle: &Handle, expected: &Value) -> Option<Value> {
-        let key = key_of(expected);
-        handle.mirror.get(&key).map(|object| object.to_value())
-    }
+fn find(handle: &Handle, expected: &Value) -> Option<Value> {
+    handle.mirror.get(&key_of(expected)).map(|object| object.to_value())
 }
 
 /// Where an object is; kinds without namespaces are those that the cases use.

@@ -215,6 +215,34 @@ fn a_collection_gates_grows_and_shrinks_as_a_whole() {
 }
 
 #[test]
+fn a_child_on_its_way_out_holds_what_needs_it_and_nothing_else() {
+    let resources = json!([node("first", "x"), node("second", "${first.data.text}"), node("alone", "x")]);
+    let graph = graph(&definition(Value::Null, Value::Null, resources));
+    let mut live = Live::default();
+    settled(&graph, &json!({}), &mut live);
+    let first = live.0.values_mut().find(|object| object.metadata.name == "first").unwrap();
+    Arc::make_mut(first).metadata.deletion_timestamp = Some("2026-01-01T00:00:00Z".parse().unwrap());
+    let evaluation = pass(&graph, json!({}), &live);
+    assert_eq!(states(&evaluation), "first:Applied second:WaitingForDependency alone:Ready");
+    let conditions = instance_status(&evaluation, 1).conditions;
+    let reasons: Vec<&str> = conditions.iter().filter_map(|condition| condition.reason.as_deref()).collect();
+    assert_eq!(reasons, ["Managed", "Resolved", "ResourceDeleting", "ResourceDeleting"]);
+}
+
+#[test]
+fn two_versions_of_one_kind_are_one_identity() {
+    let deployment = |version: &str| json!({"apiVersion": version, "kind": "Deployment", "metadata": {"name": "same"}, "spec": {}});
+    let resources = json!([
+        {"id": "old", "template": deployment("apps/v1beta1")},
+        {"id": "new", "template": deployment("apps/v1")},
+    ]);
+    let graph = graph(&definition(Value::Null, Value::Null, resources));
+    let evaluation = graph.evaluate(&instance(json!({})), &Live::default(), UnmanagedKinds::Store);
+    assert_eq!(states(&evaluation), "old:Failed new:Failed");
+    assert!(evaluation.nodes.iter().all(|node| node.objects.is_empty()), "neither is written");
+}
+
+#[test]
 fn templates_omit_fields_and_items_and_nothing_else_may() {
     let graph = graph(&definition(
         json!({"a": "string", "on": "boolean | default=false"}),

@@ -214,10 +214,7 @@ fn every_instance_of_kro_makes_its_objects() {
     let mut lines = Vec::new();
     for (file, instance) in files.objects.iter().filter(|(file, _)| !is_expected(file)) {
         let Some((from, definition)) = files.definition_of(&instance.gvk(), file) else { continue };
-        let compiled = match compile(definition, &files.catalogue(from)) {
-            Ok(compiled) => compiled,
-            Err(_) => continue,
-        };
+        let Ok(compiled) = compile(definition, &files.catalogue(from)) else { continue };
         let mut instance = instance.clone();
         if instance.metadata.namespace.is_empty() && compiled.graph.kind().namespaced {
             instance.metadata.namespace = "default".to_owned();

@@ -214,7 +214,7 @@ impl Comparison {
         match (&old.items, &new.items) {
             (Some(old), Some(new)) => self.schemas(&place.all("[]"), old, new),
             (Some(_), None) => {
-                self.breaks(place, "schema of the items removed", "keep the type of the items")
+                self.breaks(place, "schema of the items removed", "keep the type of the items");
             }
             (None, Some(_)) => {
                 self.breaks(place, "schema of the items added", "items of any type may exist");
@@ -265,7 +265,7 @@ impl Comparison {
             (true, _) => {}
             (false, true) => self.keeps(place, format!("{what} removed")),
             (false, false) => {
-                self.breaks(place, format!("{what} changed"), "values that were fine may be refused")
+                self.breaks(place, format!("{what} changed"), "values that were fine may be refused");
             }
         }
     }
@@ -288,10 +288,10 @@ impl Comparison {
         match (&old.additional_properties, &new.additional_properties) {
             (Some(old), Some(new)) => self.schemas(&place.all(".*"), old, new),
             (Some(_), None) if new.preserve_unknown => {
-                self.keeps(place, "values of the map may be anything now")
+                self.keeps(place, "values of the map may be anything now");
             }
             (Some(_), None) => {
-                self.breaks(place, "is no map any more", "its entries would be cut: keep the map")
+                self.breaks(place, "is no map any more", "its entries would be cut: keep the map");
             }
             (None, Some(_)) if old.preserve_unknown => {
                 self.breaks(place, "values of the map got a type", "values of any type may exist");

@@ -107,6 +107,31 @@ fn a_look_that_began_within_the_settle_window_does_not_end_it() {
 }
 
 #[test]
+fn the_next_life_repeats_a_create_by_its_token_whatever_became_of_the_store() {
+    in_virtual_time(async {
+        for keeps_store in [true, false] {
+            let mut life = Life::new("NATGateway", Duration::from_secs(55), None);
+            life.begin();
+            life.machine.line().set_travel(Travel { out: Duration::ZERO, back: Duration::from_secs(50) });
+            while life.alive() == 0 {
+                life.machine.pass(Duration::from_millis(100)).await;
+            }
+            life.machine.crash().await;
+            if !keeps_store {
+                life.machine.lose_disk();
+                life.judge.forget();
+                life.machine.wish_to_take_over();
+                life.judge.take_over();
+            }
+            life.machine.line().set_travel(Travel::default());
+            life.machine.start();
+            life.ready().await;
+            assert_eq!(life.alive(), 1, "with its store: {keeps_store}");
+        }
+    });
+}
+
+#[test]
 fn a_new_store_waits_for_what_the_lost_one_knew() {
     in_virtual_time(async {
         for kind in TOKENLESS {

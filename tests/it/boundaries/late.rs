@@ -123,8 +123,8 @@ fn the_next_life_repeats_a_create_by_its_token_whatever_became_of_the_store() {
                 life.machine.wish_to_take_over();
                 life.judge.take_over();
             }
-            life.machine.line().set_travel(Travel::default());
             life.machine.start();
+            life.machine.line().set_travel(Travel::default());
             life.ready().await;
             assert_eq!(life.alive(), 1, "with its store: {keeps_store}");
         }

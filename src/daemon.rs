@@ -20,7 +20,7 @@ use tokio::task::AbortHandle;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::{AbortOnDropHandle, TaskTracker};
 
-use crate::api::{AccountId, Region};
+use crate::api::{AccountId, Object, Region};
 use crate::aws::{RoleChoice, Sessions};
 use crate::clock::Clock;
 use crate::controllers::accounts::Accounts;
@@ -41,7 +41,7 @@ use crate::managers::registry;
 use crate::plan::orphans::Orphans;
 use crate::redact::Known;
 use crate::store::ObjectStore;
-use crate::store::mirror::Mirror;
+use crate::store::mirror::{Mirror, owner_of};
 use crate::sync::{SyncSettings, SyncState, Syncer};
 use crate::web;
 
@@ -502,7 +502,7 @@ async fn watch_directory(mut changes: Changes, trigger: Trigger, stop: Cancellat
     }
 }
 
-/// Works on held objects again when what holds them has changed, and on all instances, which tell of it.
+/// Works on held objects again when what holds them has changed, and on all that stand in Git, which tell of it.
 async fn wake_held(
     gate: Arc<Gate>,
     looks: bool,
@@ -524,7 +524,8 @@ async fn wake_held(
         }
         let managers = registry::all();
         let objects = managers.iter().flat_map(|manager| mirror.of_kind(&manager.kind()));
-        for object in objects.filter(|object| object.status().pointer("/fleetwright/plan").is_some()) {
+        let has_plan = |object: &Object| object.status().pointer("/fleetwright/plan").is_some();
+        for object in objects.filter(|object| has_plan(object) || owner_of(object).is_none()) {
             queues.resources.add(object.key());
         }
         Router::enqueue_instances(&mirror, &graphs, &queues);

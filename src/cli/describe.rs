@@ -7,9 +7,10 @@ use clap::Args;
 use serde_json::Value;
 
 use super::client::{Client, Server};
-use super::get::{find_clusters, moment, sentence, text, trouble};
+use super::get::{condition, find_clusters, moment, sentence, text, trouble};
 use super::output;
 use super::table::{Table, first_line};
+use crate::controllers::gate::CHANGES_HELD;
 use crate::web::Phase;
 use crate::yaml;
 
@@ -148,7 +149,7 @@ fn cluster_text(detail: &Value) -> String {
         ("Created", moment(detail, "/created")),
         ("Not changed", at("/heldBecause")),
         (
-            if at("/phase") == "ready" || at("/phase") == "held" { "Note" } else { "Waits for" },
+            if matches!(at("/phase").as_str(), "ready" | "held" | "paused") { "Note" } else { "Waits for" },
             first_line(&sentence(detail)),
         ),
     ]);
@@ -235,6 +236,10 @@ fn object_text(object: &Value) -> String {
         ("Source", at("/metadata/annotations/fleetwright.dev~1source")),
         ("Revision", at("/metadata/annotations/fleetwright.dev~1revision")),
         ("Deleting since", moment(object, "/metadata/deletionTimestamp")),
+        (
+            "Not changed",
+            condition(object, CHANGES_HELD).map(|held| text(held, "/message")).unwrap_or_default(),
+        ),
         ("Error", first_line(&trouble(object).unwrap_or_default())),
     ]);
     let all = object.pointer("/status/conditions");

@@ -170,12 +170,19 @@ fn nothing(kind: &str, name: Option<&str>, namespace: Option<&str>) -> String {
 
 /// What a cluster waits for, or what is wrong with it.
 pub(super) fn sentence(row: &Value) -> String {
-    let trouble = text(row, "/trouble");
+    let (trouble, pending) = (text(row, "/trouble"), text(row, "/pending"));
     let waits = (text(row, "/waitsFor/title"), text(row, "/waitsFor/message"));
-    let going_on = match (trouble.is_empty(), waits.0.is_empty()) {
-        (false, _) => trouble,
-        (true, false) => format!("{}: {}", waits.0, waits.1),
-        (true, true) => String::new(),
+    let leaving = text(row, "/leaving/0/name");
+    let going_on = if !trouble.is_empty() {
+        trouble
+    } else if !pending.is_empty() {
+        pending
+    } else if !waits.0.is_empty() {
+        format!("{}: {}", waits.0, waits.1)
+    } else if !leaving.is_empty() {
+        format!("no longer wanted and going: {} {leaving}", text(row, "/leaving/0/kind"))
+    } else {
+        String::new()
     };
     let held = match text(row, "/held") {
         held if held.starts_with(Phase::Held.word()) => held.lines().next().unwrap_or_default().to_owned(),
@@ -205,11 +212,19 @@ fn clusters(rows: &[Value], answer: &Value, wide: bool) -> Table {
         if wide {
             cells.extend(["/accounts", "/regions", "/revision", "/source"].map(|at| text(row, at)));
         }
-        let parts = [sentence(row), text(row, "/heldBecause")];
-        cells.push(parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("; "));
+        cells.push(with_reason(sentence(row), text(row, "/heldBecause")));
         table.row(cells);
     }
     table
+}
+
+/// What is said, and why AWS is not changed where that does not say it.
+fn with_reason(said: String, because: String) -> String {
+    match (said.is_empty(), said.contains(&because)) {
+        (true, _) => because,
+        (false, true) => said,
+        (false, false) => format!("{said}; {because}"),
+    }
 }
 
 /// A span as people say it: the two largest units tell nothing more.
@@ -224,7 +239,7 @@ fn age(from: Timestamp, to: Timestamp) -> String {
 }
 
 /// One condition of an object.
-fn condition<'a>(object: &'a Value, type_: &str) -> Option<&'a Value> {
+pub(super) fn condition<'a>(object: &'a Value, type_: &str) -> Option<&'a Value> {
     let conditions = object.pointer("/status/conditions").and_then(Value::as_array)?;
     conditions.iter().find(|condition| condition.get("type").and_then(Value::as_str) == Some(type_))
 }
@@ -256,7 +271,7 @@ fn objects(rows: &[Value], wide: bool) -> Table {
             _ => String::new(),
         });
         let held = condition(row, CHANGES_HELD).map(|held| text(held, "/message")).unwrap_or_default();
-        cells.push([said, held].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("; "));
+        cells.push(with_reason(said, held));
         table.row(cells);
     }
     table
@@ -363,7 +378,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_frozen_says_so_though_it_is_ready() {
+    fn what_is_frozen_says_so_once_also_when_it_is_ready() {
         let frozen = "frozen: everything is frozen by ann since 2026-03-02T10:07:12Z";
         let row = json!({"key": {"name": "a"}, "phase": "ready", "heldBecause": frozen});
         assert!(clusters(&[row], &json!({}), false).to_string().contains(frozen));
@@ -374,6 +389,10 @@ mod tests {
         let shown =
             objects(&[ready(json!({"type": CHANGES_HELD, "status": "True", "message": frozen}))], false);
         assert!(shown.to_string().contains(frozen), "{shown}");
+        let pending = format!("a change waits: VPC a: CreateTags; {frozen}");
+        let row = json!({"key": {"name": "a"}, "phase": "paused", "heldBecause": frozen, "pending": pending});
+        let shown = clusters(&[row], &json!({}), false).to_string();
+        assert!(shown.contains(&pending) && shown.matches(frozen).count() == 1, "{shown}");
     }
 
     #[test]

@@ -33,7 +33,7 @@ pub use take_over::TakeOver;
 use control::Freezes;
 use marker::Markers;
 
-/// Condition of an instance that tells why what it consists of is not changed.
+/// Condition that tells why AWS is not changed for an object, or for anything that an instance consists of.
 pub const CHANGES_HELD: &str = "ChangesHeld";
 
 /// Why AWS is not changed.
@@ -62,6 +62,11 @@ impl Refusal {
             Self::AnotherDaemon(_) => "AnotherDaemon",
             Self::NotPermitted(_) => "NotPermitted",
         }
+    }
+
+    /// Reason and message of the condition.
+    pub fn told(&self) -> (&'static str, String) {
+        (self.reason(), self.to_string())
     }
 
     /// Whether it is as nobody wants it to stay.

@@ -278,6 +278,10 @@ impl InstanceController {
     /// Writes a status that only kro's words change.
     async fn write(&self, instance: &Object, verdict: &InstanceStatus) -> Result<(), StoreError> {
         let mut status = instance.status().as_object().cloned().unwrap_or_default();
+        if let Some(Value::Object(own)) = status.get_mut("fleetwright") {
+            // Of what its graph would make: none is looked at now.
+            own.remove("plan");
+        }
         status.insert("state".into(), json!(verdict.state.as_str()));
         for condition in &verdict.conditions {
             set_condition(&mut status, condition.clone(), self.clock.now());
@@ -360,7 +364,8 @@ impl InstanceController {
     fn tell_changes_held(&self, instance: &Object, status: &mut Map<String, Value>) {
         match self.gate.judge_instance(instance) {
             Some(refusal) => {
-                let condition = Condition::new(CHANGES_HELD, true, refusal.reason(), refusal.to_string());
+                let (reason, message) = refusal.told();
+                let condition = Condition::new(CHANGES_HELD, true, reason, message);
                 set_condition(status, condition, self.clock.now());
             }
             None => {

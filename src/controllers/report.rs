@@ -8,6 +8,7 @@ use crate::aws::{AwsError, ErrorClass};
 use crate::managers::EXTENSION;
 
 use super::accounts::Placement;
+use super::gate::CHANGES_HELD;
 
 /// Reason of an advisory: Git asks for something that is not done, because AWS has gone further.
 const HELD_BACK: &str = "HeldBack";
@@ -146,6 +147,11 @@ impl Report {
         self.toggle(types::TERMINAL, terminal);
         let advice = self.advice();
         self.toggle(types::ADVISORY, advice.as_ref().map(|advice| (HELD_BACK, advice.as_str())));
+    }
+
+    /// Tells why AWS is not changed: reason and message; or that nothing keeps it from being.
+    pub(super) fn changes_held(&mut self, why: Option<(&str, String)>) {
+        self.toggle(CHANGES_HELD, why.as_ref().map(|(reason, message)| (*reason, message.as_str())));
     }
 
     /// What the manager says that it holds back, e.g. a version older than the live one.

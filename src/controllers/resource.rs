@@ -16,8 +16,8 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
 use crate::api::{
-    CommitId, Condition, ConditionStatus, FleetId, GroupKind, Object, ObjectKey, condition_types as types,
-    find_condition, names,
+    AccountId, CommitId, Condition, ConditionStatus, FleetId, GroupKind, Object, ObjectKey,
+    condition_types as types, find_condition, names,
 };
 use crate::aws::{AwsError, ErrorClass, Session, Sessions};
 use crate::clock::Clock;
@@ -27,7 +27,7 @@ use crate::managers::{Desired, Manager, Observed, Readiness, Refusal};
 use crate::plan::Step;
 use crate::plan::guard::Protection;
 use crate::redact::Words;
-use crate::store::mirror::Mirror;
+use crate::store::mirror::{Mirror, owner_of};
 use crate::store::{Intent, ObjectStore, StoreError, intent_of};
 
 use super::accounts::{Accounts, Placement};
@@ -168,7 +168,12 @@ impl ResourceController {
             return Ok(Next::Settled);
         }
         let mut report = Report::on(&object, self.clock.now());
-        let placement = match self.accounts.place(&object) {
+        // A plan is of the pass that shows it.
+        report.own("plan", Value::Null);
+        let placed = self.accounts.place(&object);
+        let account = placed.as_ref().ok().map(|placement| &placement.account);
+        report.changes_held(self.held_at_rest(&object, account).as_ref().map(gate::Refusal::told));
+        let placement = match placed {
             Ok(placement) => placement,
             Err(unplaced) => {
                 if object.is_terminating() && object.status().get("ackResourceMetadata").is_none() {
@@ -331,6 +336,14 @@ impl ResourceController {
         refusal.or_else(|| is_read_only(&subject.object).then_some(Held::ReadOnly))
     }
 
+    /// What keeps an object that stands in Git by itself from being changed, also while nothing is to be done. Of
+    /// what belongs to an instance, the instance tells.
+    fn held_at_rest(&self, object: &Object, account: Option<&AccountId>) -> Option<gate::Refusal> {
+        let (key, annotations) = (object.key(), &object.metadata.annotations);
+        let asked = gate::Subject { key: &key, annotations, account };
+        if owner_of(object).is_some() { None } else { self.gate.judge(&asked).err() }
+    }
+
     /// Shows a plan that is not performed.
     async fn show(
         &self,
@@ -362,6 +375,7 @@ fn show_plan(report: &mut Report, steps: &[Step], held: &Held) {
     };
     let message = format!("would do: {}; {why}", plan.join(", "));
     report.own("plan", json!(plan));
+    report.changes_held(Some((reason, why)));
     let trouble = matches!(held, Held::Refused(refusal) if refusal.is_trouble());
     report.conclude(&if trouble {
         Verdict::Recoverable { reason: reason.to_owned(), message }

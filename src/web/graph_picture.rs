@@ -70,7 +70,7 @@ impl Look {
             Self::Of(Phase::Trouble | Phase::Held) => "!",
             Self::Of(Phase::Deleting) => "✕",
             Self::Of(Phase::Progressing) => "◐",
-            Self::Of(Phase::Suspended) => "‖",
+            Self::Of(Phase::Suspended | Phase::Paused) => "‖",
             Self::Waiting => "○",
             Self::Plain => "",
         }

@@ -13,7 +13,7 @@ use tower::ServiceExt as _;
 
 use super::view::fixture;
 use super::*;
-use crate::api::GroupKind;
+use crate::api::{GroupKind, Object};
 use crate::config::{Mode, SecretSource};
 use crate::plan::orphans::{Orphan, Scope, Unknown};
 use crate::redact::{Redactor, mask};
@@ -109,6 +109,41 @@ async fn a_daemon_that_only_observes_says_so() {
         let sync: Value = serde_json::from_str(&ask("/api/v1/sync").await).unwrap();
         assert_eq!(sync["mode"], word);
     }
+}
+
+#[tokio::test]
+async fn the_page_says_of_a_change_that_waits_that_it_does() {
+    let frozen = "frozen: everything is frozen by ann";
+    let held = |object: &Arc<Object>| {
+        let mut value = object.to_value();
+        value["status"]["conditions"] = serde_json::json!([
+            {"type": "Ready", "status": "False", "reason": "Frozen", "message": format!("would do: CreateTags; {frozen}")},
+            {"type": "ChangesHeld", "status": "True", "reason": "Frozen", "message": frozen}]);
+        value["status"]["fleetwright"]["plan"] = serde_json::json!(["CreateTags"]);
+        Arc::new(Object::from_value(value).unwrap())
+    };
+    let objects: Vec<_> = fixture::objects()
+        .iter()
+        .map(|object| {
+            let planned = object.kind == "ElasticIPAddress"
+                || object.kind == "Nodegroup" && object.metadata.name == "checkout";
+            if planned { held(object) } else { object.clone() }
+        })
+        .collect();
+    let redactor = Redactor::of(objects.iter().map(AsRef::as_ref));
+    let snapshot =
+        Snapshot::of(1, &objects, &fixture::sync(), (fixture::now(), 1.0), &Holds::none(), &redactor);
+    let (_sender, snapshots) = watch::channel(Arc::new(snapshot));
+    let ask = async |path: &str| {
+        let access = access::Access::of(&free().page);
+        text(send(page_router(snapshots.clone(), access, CancellationToken::new()), get(path)).await).await
+    };
+    let page = ask("/").await;
+    assert!(!page.contains("all is as Git wants it"), "nothing of the fixture is");
+    assert!(page.matches(frozen).count() >= 2 && page.contains("a change waits: Nodegroup"), "{page}");
+    let page = ask("/clusters/team-payments/EksCluster/checkout").await;
+    assert!(!page.contains("Everything is as Git wants it") && page.contains("a change waits"), "{page}");
+    assert!(page.contains("box paused"), "{page}");
 }
 
 #[tokio::test]

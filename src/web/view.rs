@@ -21,6 +21,7 @@ use crate::diagnostic::{Diagnostic, Severity};
 use crate::store::mirror::owner_of;
 use crate::sync::{HeldRemoval, RevisionRecord, SyncState};
 
+use self::cluster::held_text;
 pub use self::cluster::{ClusterDetail, ClusterRow, Leftover};
 pub use self::resource::ResourceView;
 pub use self::tree::{Child, ChildKind, Node, Steps, Wait};
@@ -33,6 +34,8 @@ pub enum Phase {
     Trouble,
     /// Git no longer has it; its removal waits for an approval.
     Held,
+    /// A change waits: a freeze, or the configuration, keeps AWS from being changed.
+    Paused,
     /// It is going.
     Deleting,
     /// On its way.
@@ -45,14 +48,22 @@ pub enum Phase {
 
 impl Phase {
     /// All of them, the most urgent first.
-    pub const ALL: [Self; 6] =
-        [Self::Trouble, Self::Held, Self::Deleting, Self::Progressing, Self::Suspended, Self::Ready];
+    pub const ALL: [Self; 7] = [
+        Self::Trouble,
+        Self::Held,
+        Self::Paused,
+        Self::Deleting,
+        Self::Progressing,
+        Self::Suspended,
+        Self::Ready,
+    ];
 
     /// The word for people.
     pub fn word(self) -> &'static str {
         match self {
             Self::Trouble => "in trouble",
             Self::Held => "removal waits for approval",
+            Self::Paused => "paused",
             Self::Deleting => "deleting",
             Self::Progressing => "progressing",
             Self::Suspended => "suspended",
@@ -60,11 +71,17 @@ impl Phase {
         }
     }
 
+    /// Another phase, unless this one must be seen before it.
+    pub(super) fn unless_urgent(self, other: Self) -> Self {
+        if matches!(self, Self::Trouble | Self::Deleting) { self } else { other }
+    }
+
     /// The word for machines: labels, class names.
     pub fn name(self) -> &'static str {
         match self {
             Self::Trouble => "trouble",
             Self::Held => "held",
+            Self::Paused => "paused",
             Self::Deleting => "deleting",
             Self::Progressing => "progressing",
             Self::Suspended => "suspended",
@@ -311,7 +328,7 @@ impl FleetView {
                 summary.accounts.extend(resource.account.clone());
                 summary.regions.extend(resource.region.clone());
                 if is_root {
-                    resources.push(resource);
+                    resources.push(resource.in_git(object, &sync));
                 }
             } else if objects.is_instance(object) {
                 if let Some(message) = cluster::prune_held(object) {

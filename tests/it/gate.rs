@@ -138,6 +138,37 @@ async fn an_observed_path_is_not_changed_while_the_rest_is() {
     world.stop().await;
 }
 
+/// What a resource tells of that which keeps it from being changed.
+fn changes_held(handle: &Handle, key: &str) -> Option<String> {
+    let object = handle.mirror.get(&key.parse().unwrap())?;
+    find_condition(object.status(), "ChangesHeld")?.message
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_bare_resource_tells_of_a_freeze_at_rest_and_no_longer_when_it_is_lifted() {
+    let home = tempfile::tempdir().unwrap();
+    let control = Control::new(home.path());
+    let mut world = world().await;
+    world.control = Some(control.clone());
+    world.start();
+    let net = key("one", "net");
+    world.until("it is made", |handle| is_ready(handle, &net)).await;
+    let scope = Scope::Account(ONE.parse().unwrap());
+    let (by, reason) = ("ann".to_owned(), "release".to_owned());
+    control.freeze(Freeze { scope: scope.clone(), by, at: Timestamp::UNIX_EPOCH, reason }).unwrap();
+    world
+        .until("it tells of the freeze", |handle| {
+            changes_held(handle, &net).is_some_and(|told| told.contains("frozen by ann"))
+                && is_ready(handle, &net)
+        })
+        .await;
+    assert_eq!(changes_held(&world.handle(), &key("two", "net")), None, "of its own account only");
+    control.unfreeze(&scope).unwrap();
+    world.until("it tells no more", |handle| changes_held(handle, &net).is_none()).await;
+    assert!(is_ready(&world.handle(), &net));
+    world.stop().await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_freeze_holds_from_before_the_start_through_a_restart_until_it_is_lifted() {
     let home = tempfile::tempdir().unwrap();

@@ -141,7 +141,8 @@ fn describe(cluster: &ClusterRow) -> String {
     if cluster.phase == Phase::Ready {
         return format!("{counts}  ready");
     }
-    let reason = cluster.trouble.clone().or_else(|| cluster.waits_for.as_ref().map(ToString::to_string));
+    let reason = cluster.trouble.clone().or_else(|| cluster.pending.clone());
+    let reason = reason.or_else(|| cluster.waits_for.as_ref().map(ToString::to_string));
     format!("{counts}  {}", reason.unwrap_or_else(|| cluster.phase.word().to_owned()))
 }
 

@@ -77,6 +77,7 @@ fn headline(detail: &ClusterDetail) -> Markup {
         p.now {
             (badge(row.phase))
             span.sentence { @if row.is_as_wanted() { "Everything is as Git wants it." } @else { (row.sentence()) } }
+            @if let Some(because) = row.held_because.as_ref().filter(|because| !row.sentence().contains(*because)) { span.under { (because) } }
             @if let Some(since) = row.waits_for.as_ref().and_then(|wait| wait.since) { span.under.since { "since " (moment(since)) } }
         }
         p.steps {
@@ -129,8 +130,11 @@ fn look(node: &Node) -> (Look, &'static str) {
     let trouble = node.state == "Failed" || node.children.iter().any(|child| child.phase == Phase::Trouble);
     let deleting = node.state == "Deleting"
         || node.state != "ToBeDeleted" && node.children.iter().any(|child| child.phase == Phase::Deleting);
+    let paused = node.children.iter().any(|child| child.phase == Phase::Paused);
     if trouble {
         (Look::Of(Phase::Trouble), Phase::Trouble.word())
+    } else if paused {
+        (Look::Of(Phase::Paused), Phase::Paused.word())
     } else if deleting {
         (Look::Of(Phase::Deleting), Phase::Deleting.word())
     } else {

@@ -146,6 +146,7 @@ fn cluster(row: &ClusterRow) -> Markup {
                 @if let Some(stale) = row.stale.as_ref().filter(|stale| **stale != row.sentence()) { span.under { (stale) } }
                 @if let Some(since) = row.waits_for.as_ref().and_then(|wait| wait.since) { span.under.since { "since " (moment(since)) } }
             }
+            @if let Some(because) = row.held_because.as_ref().filter(|because| !row.sentence().contains(*because)) { span.under { (because) } }
         }
         td data-label="Where" {
             (list(&row.regions))
@@ -180,10 +181,8 @@ fn resources(resources: &[ResourceView]) -> Markup {
                                 td data-label="State" { (badge(resource.phase)) }
                                 td.mono data-label="Id" { (resource.id.as_deref().unwrap_or("–")) }
                                 td.doing data-label="What is going on" {
-                                    @match resource.error.as_ref().or(resource.message.as_ref()) {
-                                        Some(text) => (text),
-                                        None => span.quiet { "all is as Git wants it" },
-                                    }
+                                    @if resource.is_as_wanted() { span.quiet { "all is as Git wants it" } }
+                                    @for sentence in resource.sentences() { span.under { (sentence) } }
                                 }
                                 td data-label="Where" {
                                     (resource.region.as_deref().unwrap_or_default())

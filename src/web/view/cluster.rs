@@ -1,11 +1,13 @@
 //! One root instance: its row in the list, and all of it. Pure.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::Value;
 
+use super::resource::{held_because, plan};
 use super::tree::{Walk, names_kind, reported};
 use super::{
     Node, Objects, Phase, ResourceView, Steps, SyncView, Wait, current_condition, holds, is_aws,
@@ -14,7 +16,6 @@ use super::{
 use crate::api::{
     Condition, ConditionStatus, GroupKind, Object, ObjectKey, condition_types as types, conditions_of, names,
 };
-use crate::controllers::gate::CHANGES_HELD;
 use crate::sync::HeldRemoval;
 
 /// Condition that names removals which wait for an approval (written by the instance controller).
@@ -51,6 +52,12 @@ pub struct ClusterRow {
     /// Who or what keeps AWS from being changed for it: a freeze, or the configuration.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub held_because: Option<String>,
+    /// Changes that wait because of that, in short.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pending: Option<String>,
+    /// Objects below that Git no longer wants and that are going, while the rest stays.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub leaving: Vec<ObjectKey>,
     /// Its file in Git has an error, so that an earlier version of it stays in force.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stale: Option<String>,
@@ -116,6 +123,8 @@ pub(super) fn phase(instance: &Object) -> Phase {
         .is_some_and(|condition| condition.status == ConditionStatus::False);
     if unhealthy || state == Some("ERROR") {
         Phase::Trouble
+    } else if !plan(instance).is_empty() {
+        Phase::Paused
     } else if instance.is_terminating() || state == Some("DELETING") {
         Phase::Deleting
     } else if stopped {
@@ -138,19 +147,25 @@ impl ClusterRow {
     pub fn of(objects: &Objects, instance: &Object, sync: &SyncView) -> Self {
         let key = instance.key();
         let removal = sync.removal_of(&key);
+        let below = objects.descendants(&key);
+        let pending = pending(instance, &below);
         let phase = match phase(instance) {
-            phase @ (Phase::Trouble | Phase::Deleting) => phase,
-            _ if removal.is_some() => Phase::Held,
+            Phase::Trouble => Phase::Trouble,
+            phase if removal.is_some() => phase.unless_urgent(Phase::Held),
+            _ if pending.is_some() => Phase::Paused,
             phase => phase,
         };
-        let below = objects.descendants(&key);
+        let mut leaving = Vec::new();
         let (mut accounts, mut regions) = (BTreeSet::new(), BTreeSet::new());
         let control_plane = GroupKind::new("eks.services.k8s.aws", "Cluster");
         let mut has_control_plane = reported_kind(instance, &control_plane);
         let mut kubernetes_version = None;
         let mut held_below = None;
-        for object in below {
+        for object in &below {
             let child = object.key();
+            if object.is_terminating() && !instance.is_terminating() {
+                leaving.push(child.clone());
+            }
             if is_aws(&child) {
                 let place = |field| {
                     let metadata = object.status().get("ackResourceMetadata")?;
@@ -168,11 +183,13 @@ impl ClusterRow {
                 held_below = held_below.or_else(|| Some(format!("{child}: {}", prune_held(object)?)));
             }
         }
-        let waits_for = (!matches!(phase, Phase::Ready | Phase::Suspended | Phase::Held)
-            && !instance.is_terminating())
-        .then(|| Walk::from(objects, instance).wait(instance).or_else(|| own_message(instance)))
-        .flatten()
-        .or_else(|| instance.is_terminating().then(|| own_message(instance)).flatten());
+        let waits_for = (!matches!(phase, Phase::Suspended | Phase::Held) && !instance.is_terminating())
+            .then(|| {
+                let wait = Walk::from(objects, instance).wait(instance);
+                wait.or_else(|| (phase != Phase::Ready).then(|| own_message(instance)).flatten())
+            })
+            .flatten()
+            .or_else(|| instance.is_terminating().then(|| own_message(instance)).flatten());
         Self {
             phase,
             // Also before its controller has said so.
@@ -189,6 +206,8 @@ impl ClusterRow {
             trouble: trouble(instance),
             held: removal.map(held_text).or_else(|| prune_held(instance)).or(held_below),
             held_because: held_because(instance),
+            pending,
+            leaving,
             stale: sync.stale(instance),
             revision: short_revision(instance),
             source: instance.annotation(names::ANNOTATION_SOURCE).map(str::to_owned),
@@ -203,7 +222,11 @@ impl ClusterRow {
 
     /// Whether it is what Git wants, in every respect.
     pub fn is_as_wanted(&self) -> bool {
-        self.phase == Phase::Ready && self.held.is_none() && self.stale.is_none()
+        self.phase == Phase::Ready
+            && self.held.is_none()
+            && self.stale.is_none()
+            && self.waits_for.is_none()
+            && self.leaving.is_empty()
     }
 
     /// One sentence: what is going on.
@@ -212,8 +235,9 @@ impl ClusterRow {
             (Phase::Ready, _, _) => match (&self.stale, &self.held) {
                 (Some(stale), _) => stale.clone(),
                 (None, Some(_)) => "removals below it wait for approval".into(),
-                (None, None) => "ready".into(),
+                (None, None) => self.under_way().unwrap_or_else(|| "ready".into()),
             },
+            (Phase::Paused, _, _) => self.pending.clone().unwrap_or_else(|| self.phase.word().into()),
             (Phase::Held, _, _) => {
                 self.held.as_ref().and_then(|held| held.lines().next()).unwrap_or(self.phase.word()).into()
             }
@@ -226,10 +250,41 @@ impl ClusterRow {
             (phase, _, None) => phase.word().into(),
         }
     }
+
+    /// What is done in AWS while all of it can be used.
+    fn under_way(&self) -> Option<String> {
+        let changes = self.waits_for.as_ref().map(|wait| format!("ready, and a change is under way: {wait}"));
+        changes.or_else(|| {
+            let first = self.leaving.first()?;
+            let more = self.leaving.len() - 1;
+            let more = if more == 0 { String::new() } else { format!(" and {more} more") };
+            Some(format!("ready; no longer wanted and going: {} {}{more}", first.kind, first.name))
+        })
+    }
+}
+
+/// The changes that wait at an instance or below, and why.
+fn pending(instance: &Object, below: &[&Arc<Object>]) -> Option<String> {
+    let mut steps = plan(instance);
+    if steps.is_empty() {
+        let planned = below.iter().filter(|object| is_aws(&object.key()));
+        steps = planned
+            .flat_map(|object| plan(object).into_iter().map(|step| format!("{}: {step}", object.key())))
+            .collect();
+    }
+    let first = steps.first()?;
+    let waits = match steps.len() {
+        1 => format!("a change waits: {first}"),
+        many => format!("{many} changes wait: {first}, and more"),
+    };
+    let because =
+        below.iter().filter(|object| !plan(object).is_empty()).find_map(|object| held_because(object));
+    let because = because.or_else(|| held_because(instance));
+    Some(because.map_or_else(|| waits.clone(), |because| format!("{waits}; {because}")))
 }
 
 /// The held removals that a root is among, in words: one approval lets all of them go.
-fn held_text(held: &HeldRemoval) -> String {
+pub(super) fn held_text(held: &HeldRemoval) -> String {
     let mut text = format!("{}: {}\n", Phase::Held.word(), held.reason);
     for (root, protected) in &held.removals {
         text.push_str(&format!("  {root}\n"));
@@ -278,11 +333,6 @@ impl ClusterDetail {
     }
 }
 
-fn plan(instance: &Object) -> Vec<String> {
-    let plan = instance.status().pointer("/fleetwright/plan").and_then(Value::as_array);
-    plan.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
-}
-
 fn reported_kind(instance: &Object, kind: &GroupKind) -> bool {
     reported(instance).iter().any(|node| names_kind(node.kind(), kind))
 }
@@ -294,11 +344,6 @@ fn trouble(instance: &Object) -> Option<String> {
             && (type_ == types::HEALTHY || instance.status().get("state") == Some(&Value::from("ERROR")));
         condition.message.filter(|message| wrong && !message.is_empty())
     })
-}
-
-fn held_because(instance: &Object) -> Option<String> {
-    let condition = conditions_of(instance.status()).into_iter().find(|held| held.type_ == CHANGES_HELD)?;
-    condition.message
 }
 
 fn own_message(instance: &Object) -> Option<Wait> {

@@ -4,8 +4,9 @@ use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{Phase, current_condition, holds, short_revision};
+use super::{Phase, SyncView, current_condition, held_text, holds, short_revision};
 use crate::api::{Condition, Object, ObjectKey, condition_types as types, conditions_of, names};
+use crate::controllers::gate::CHANGES_HELD;
 
 /// One AWS resource.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -45,6 +46,15 @@ pub struct ResourceView {
     /// Steps that would be taken, where AWS may not be changed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub plan: Vec<String>,
+    /// Who or what keeps AWS from being changed for it, also while nothing is to be done.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub held_because: Option<String>,
+    /// Its removal waits for an approval: why, and the document to commit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub held: Option<String>,
+    /// Its file in Git has an error, so that an earlier version of it stays in force.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stale: Option<String>,
     /// Since when it is on its way.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub since: Option<Timestamp>,
@@ -93,7 +103,10 @@ impl ResourceView {
                 (_, None) => Some("not looked at yet".into()),
             },
             error,
-            plan: strings(status.pointer("/fleetwright/plan")),
+            plan: plan(object),
+            held_because: held_because(object),
+            held: None,
+            stale: None,
             since: since.filter(|_| phase != Phase::Ready),
             revision: short_revision(object),
             source: object.annotation(names::ANNOTATION_SOURCE).map(str::to_owned),
@@ -102,6 +115,32 @@ impl ResourceView {
             region,
             key,
         }
+    }
+
+    /// What is known of an object that stands in Git by itself besides.
+    pub(super) fn in_git(mut self, object: &Object, sync: &SyncView) -> Self {
+        self.held = sync.removal_of(&self.key).map(held_text);
+        self.stale = sync.stale(object);
+        if self.held.is_some() {
+            self.phase = self.phase.unless_urgent(Phase::Held);
+        }
+        self
+    }
+
+    /// Whether it is what Git wants, in every respect.
+    pub fn is_as_wanted(&self) -> bool {
+        self.phase == Phase::Ready && self.held.is_none() && self.stale.is_none()
+    }
+
+    /// What is going on, one sentence each.
+    pub fn sentences(&self) -> Vec<&str> {
+        let held = self.held.as_deref().and_then(|held| held.lines().next());
+        let said = [self.error.as_deref().or(self.message.as_deref()), held, self.stale.as_deref()];
+        let mut told: Vec<&str> = said.into_iter().flatten().collect();
+        let because = self.held_because.as_deref();
+        // A plan that is held says itself why.
+        told.extend(because.filter(|because| !told.iter().any(|told| told.contains(because))));
+        told
     }
 
     /// `Kind name`, as people speak of it.
@@ -117,6 +156,8 @@ fn true_condition(object: &Object, type_: &str) -> Option<Condition> {
 fn phase(object: &Object) -> Phase {
     if holds(object, types::TERMINAL) || holds(object, types::RECOVERABLE) {
         Phase::Trouble
+    } else if !plan(object).is_empty() {
+        Phase::Paused
     } else if object.is_terminating() {
         Phase::Deleting
     } else if holds(object, types::READY) {
@@ -126,7 +167,18 @@ fn phase(object: &Object) -> Phase {
     }
 }
 
-pub(super) fn strings(value: Option<&Value>) -> Vec<String> {
+/// Steps that would be taken for it, or for an instance in everything that it consists of.
+pub(super) fn plan(object: &Object) -> Vec<String> {
+    strings(object.status().pointer("/fleetwright/plan"))
+}
+
+/// Who or what keeps AWS from being changed.
+pub(super) fn held_because(object: &Object) -> Option<String> {
+    let condition = conditions_of(object.status()).into_iter().find(|held| held.type_ == CHANGES_HELD)?;
+    condition.message
+}
+
+fn strings(value: Option<&Value>) -> Vec<String> {
     let items = value.and_then(Value::as_array).into_iter().flatten();
     items.filter_map(|item| item.as_str().map(str::to_owned)).collect()
 }

@@ -45,6 +45,7 @@ fn the_fleet_in_short() {
       "clusters": {
         "deleting": 0,
         "held": 0,
+        "paused": 0,
         "progressing": 1,
         "ready": 1,
         "suspended": 0,
@@ -113,6 +114,105 @@ fn changed(name: &str, change: impl Fn(&mut Value)) -> FleetView {
         Arc::new(Object::from_value(value).unwrap())
     });
     FleetView::of(&Objects::of(objects), &fixture::sync(), fixture::now(), &Holds::none())
+}
+
+/// The fleet in which the objects of one kind and name are changed.
+fn with(kind: &str, name: &str, change: impl Fn(&mut Value)) -> (Objects, FleetView) {
+    let objects = Objects::of(fixture::objects().into_iter().map(|object| {
+        if object.kind != kind || object.metadata.name != name {
+            return object;
+        }
+        let mut value = object.to_value();
+        change(&mut value);
+        Arc::new(Object::from_value(value).unwrap())
+    }));
+    let view = FleetView::of(&objects, &fixture::sync(), fixture::now(), &Holds::none());
+    (objects, view)
+}
+
+const FROZEN: &str = "frozen: everything is frozen by ann since 2026-03-02T10:07:12Z";
+
+/// As the resource controller tells that a change waits.
+fn hold(value: &mut Value) {
+    let held = json!({"type": "ChangesHeld", "status": "True", "reason": "Frozen", "message": FROZEN});
+    let message = format!("would do: CreateTags; {FROZEN}");
+    value["status"]["conditions"] = json!([
+        {"type": "Ready", "status": "False", "reason": "Frozen", "message": message}, held]);
+    value["status"]["fleetwright"]["plan"] = json!(["CreateTags"]);
+}
+
+#[test]
+fn a_change_that_waits_is_told_with_its_reason_and_is_not_as_git_wants_it() {
+    let (objects, view) = with("VPC", "payments", hold);
+    assert_eq!(row(&view, "payments").phase, Phase::Paused, "also when it is not ready");
+    let (objects_ready, view_ready) = with("Nodegroup", "checkout", hold);
+    for (objects, view, name, what) in [
+        (&objects, &view, "payments", "VPC.ec2.services.k8s.aws/team-payments/payments: CreateTags"),
+        (
+            &objects_ready,
+            &view_ready,
+            "checkout",
+            "Nodegroup.eks.services.k8s.aws/team-payments/checkout: CreateTags",
+        ),
+    ] {
+        let row = row(view, name);
+        assert_eq!((row.phase, row.is_as_wanted()), (Phase::Paused, false));
+        assert_eq!(row.sentence(), format!("a change waits: {what}; {FROZEN}"));
+        assert_eq!(view.summary.in_phase(Phase::Paused), 1);
+        let detail = ClusterDetail::find(objects, &view.sync, "team-payments", "EksCluster", name).unwrap();
+        assert_eq!(detail.row.pending, row.pending);
+    }
+    // While nothing of it is made, the instance alone knows what would be.
+    let (_, view) = with("EksCluster", "checkout", |value| {
+        value["status"]["fleetwright"]["plan"] =
+            json!(["would create VPC a", "would create Subnet b after VPC a"]);
+    });
+    assert_eq!(row(&view, "checkout").sentence(), "2 changes wait: would create VPC a, and more");
+    // Also a deletion.
+    let (_, view) =
+        with("EksCluster", "checkout", |value| value["metadata"]["deletionTimestamp"] = json!(fixture::NOW));
+    assert_eq!(row(&view, "checkout").phase, Phase::Deleting);
+}
+
+#[test]
+fn a_bare_resource_tells_what_waits_and_what_would() {
+    let egress = |change: fn(&mut Value)| {
+        let (_, view) = with("ElasticIPAddress", "egress", change);
+        (view.resources[0].clone(), view)
+    };
+    let (held, _) = egress(hold);
+    assert_eq!((held.phase, held.is_as_wanted()), (Phase::Paused, false));
+    assert_eq!(held.sentences(), [format!("would do: CreateTags; {FROZEN}")]);
+    let (at_rest, _) = egress(|value| {
+        let held = json!({"type": "ChangesHeld", "status": "True", "reason": "Frozen", "message": FROZEN});
+        value["status"]["conditions"].as_array_mut().unwrap().push(held);
+    });
+    assert_eq!((at_rest.phase, at_rest.is_as_wanted()), (Phase::Ready, true));
+    assert_eq!(at_rest.sentences(), [FROZEN]);
+    let (_, view) = egress(|_| {});
+    let key = view.resources[0].key.to_string();
+    let mut sync = fixture::sync();
+    sync.held[0].removals.insert(key, Vec::new());
+    let view = FleetView::of(&Objects::of(fixture::objects()), &sync, fixture::now(), &Holds::none());
+    let removed = &view.resources[0];
+    assert_eq!((removed.phase, removed.is_as_wanted()), (Phase::Held, false));
+    assert!(removed.sentences()[0].starts_with("removal waits for approval"));
+}
+
+#[test]
+fn what_is_changed_or_going_below_a_ready_cluster_is_not_as_git_wants_it() {
+    let (_, view) = with("Nodegroup", "checkout", |value| {
+        value["status"]["conditions"] =
+            json!([{"type": "Ready", "status": "False", "reason": "InProgress", "message": "UPDATING"}]);
+    });
+    let checkout = row(&view, "checkout");
+    assert_eq!((checkout.phase, checkout.is_as_wanted()), (Phase::Ready, false));
+    assert_eq!(checkout.sentence(), "ready, and a change is under way: Nodegroup checkout: UPDATING");
+    let (_, view) = with("Addon", "checkout-coredns", |value| {
+        value["metadata"]["deletionTimestamp"] = json!(fixture::NOW);
+    });
+    let checkout = row(&view, "checkout");
+    assert!(!checkout.is_as_wanted() && !checkout.leaving.is_empty(), "{}", checkout.sentence());
 }
 
 fn phase_after(change: impl Fn(&mut Value)) -> Phase {

@@ -232,7 +232,12 @@ impl<'a> Walk<'a> {
     pub(super) fn wait(&mut self, instance: &Object) -> Option<Wait> {
         let mut found: Vec<Wait> = Vec::new();
         for node in reported(instance) {
-            if node.is_ready() || node.is_excluded() || node.state == "WaitingForDependency" {
+            if node.is_excluded() || node.state == "WaitingForDependency" {
+                continue;
+            }
+            if node.is_ready() {
+                // Usable, and yet one of its objects may be changing.
+                found.extend(self.changing(&node));
                 continue;
             }
             let nothing_known = node.objects.is_empty();
@@ -269,6 +274,20 @@ impl<'a> Walk<'a> {
             }
         }
         found.into_iter().min_by_key(|wait| wait.urgency)
+    }
+
+    /// What is not at rest of a node that is ready.
+    fn changing(&mut self, node: &Reported) -> Vec<Wait> {
+        let mut found = Vec::new();
+        for key in node.keys() {
+            let Some(object) = self.objects.get(&key) else { continue };
+            if self.objects.is_instance(object) {
+                found.extend(self.enters(&key).then(|| self.wait(object)).flatten());
+            } else if leaf_phase(node, object) != Phase::Ready {
+                found.push(self_wait(object, node));
+            }
+        }
+        found
     }
 
     /// Everything below an instance.

@@ -104,6 +104,13 @@ async fn a_freeze_through_the_command_line_holds_a_whole_cluster_until_it_is_lif
     let vpc = "VPC.ec2.services.k8s.aws/one/one";
     let planned = async |bench: &Bench| plan(&bench.objects().await[vpc]);
     bench.until("the change is held", async || !planned(&bench).await.is_empty()).await;
+    let paused =
+        async |bench: &Bench| bench.api("/api/v1/clusters").await["clusters"][0]["phase"] == "paused";
+    bench.until("the cluster tells that a change waits", async || paused(&bench).await).await;
+    for asked in [["describe", "cluster", "one"], ["get", "clusters", "one"]] {
+        let shown = bench.ask(&asked);
+        assert!(shown.contains("paused") && shown.contains("CreateTags"), "{asked:?}: {shown}");
+    }
     // Also by the next daemon.
     bench.kill_daemon();
     bench.start_daemon();

@@ -11,9 +11,11 @@
 //! fails its node and not the whole pass, a status value stays while it can't be computed anew, and Ready
 //! does not flap when something is applied.
 
+mod changes;
 mod children;
 mod compile;
 mod conditions;
+mod crd;
 mod dag;
 mod definitions;
 mod evaluate;
@@ -27,6 +29,7 @@ mod problem;
 mod projection;
 mod readiness;
 mod resolve;
+mod rules;
 mod selector;
 mod taint;
 mod template;
@@ -36,6 +39,7 @@ mod words;
 #[cfg(test)]
 mod tests;
 
+pub use changes::{changes, objections};
 pub use children::{
     ANNOTATION_APPLY_ORDER, LABEL_COLLECTION_INDEX, LABEL_COLLECTION_SIZE, label_value, without_secret,
 };
@@ -43,7 +47,7 @@ pub use compile::{Compiled, compile};
 pub use definitions::{CompiledDefinitions, compile_all};
 pub use evaluate::{Lookup, MAX_COLLECTION};
 pub use generated::generated_kind;
-pub use instance::{InstanceStatus, dropped_field, instance_status};
+pub use instance::{FAILED_RULE, InstanceStatus, dropped_field, instance_status};
 pub use kinds::{Catalogue, KindCatalogue, KindDescription, UnmanagedKinds};
 pub use memo::Memo;
 pub use node::{Graph, Node};

@@ -17,8 +17,6 @@ use super::{GroupKind, GroupVersionKind, Object};
 pub struct CoreKind {
     /// Group, version and kind.
     pub gvk: GroupVersionKind,
-    /// Plural of the kind in URLs and on the command line.
-    pub plural: &'static str,
     /// Whether objects live in a namespace.
     pub namespaced: bool,
     /// OpenAPI v3 structural schema of the whole object.
@@ -26,15 +24,13 @@ pub struct CoreKind {
 }
 
 static KINDS: LazyLock<Vec<CoreKind>> = LazyLock::new(|| {
-    let core = |kind: &str, plural, namespaced, properties: Value| CoreKind {
+    let core = |kind: &str, namespaced, properties: Value| CoreKind {
         gvk: GroupVersionKind::from_api_version("v1", kind),
-        plural,
         namespaced,
         schema: json!({"type": "object", "properties": properties}),
     };
-    let argocd = |kind: &str, plural, properties: Value| CoreKind {
+    let argocd = |kind: &str, properties: Value| CoreKind {
         gvk: GroupVersionKind::from_api_version("argoproj.io/v1alpha1", kind),
-        plural,
         namespaced: true,
         schema: json!({"type": "object", "properties": properties, "required": ["spec"]}),
     };
@@ -46,13 +42,11 @@ static KINDS: LazyLock<Vec<CoreKind>> = LazyLock::new(|| {
     vec![
         core(
             "ConfigMap",
-            "configmaps",
             true,
             json!({"data": text_map(), "binaryData": bytes_map(), "immutable": {"type": "boolean"}}),
         ),
         core(
             "Namespace",
-            "namespaces",
             false,
             json!({
                 "spec": {"type": "object", "properties": {"finalizers": {"type": "array", "items": {"type": "string"}}}},
@@ -64,7 +58,6 @@ static KINDS: LazyLock<Vec<CoreKind>> = LazyLock::new(|| {
         ),
         core(
             "Secret",
-            "secrets",
             true,
             json!({
                 "data": bytes_map(),
@@ -75,7 +68,6 @@ static KINDS: LazyLock<Vec<CoreKind>> = LazyLock::new(|| {
         ),
         core(
             "ServiceAccount",
-            "serviceaccounts",
             true,
             json!({
                 "automountServiceAccountToken": {"type": "boolean"},
@@ -85,17 +77,12 @@ static KINDS: LazyLock<Vec<CoreKind>> = LazyLock::new(|| {
                 }}},
             }),
         ),
-        argocd("AppProject", "appprojects", json!({"spec": anything(), "status": anything()})),
-        argocd(
-            "Application",
-            "applications",
-            json!({"spec": anything(), "status": anything(), "operation": anything()}),
-        ),
-        argocd("ApplicationSet", "applicationsets", json!({"spec": anything(), "status": anything()})),
+        argocd("AppProject", json!({"spec": anything(), "status": anything()})),
+        argocd("Application", json!({"spec": anything(), "status": anything(), "operation": anything()})),
+        argocd("ApplicationSet", json!({"spec": anything(), "status": anything()})),
         // A definition may make definitions; what is inside is judged when the inner one is read.
         CoreKind {
             gvk: GroupVersionKind::from_api_version(DEFINITION_API_VERSION, DEFINITION_KIND),
-            plural: "resourcegraphdefinitions",
             namespaced: false,
             schema: json!({
                 "type": "object", "required": ["spec"], "properties": {"spec": anything(), "status": anything()},
@@ -103,7 +90,6 @@ static KINDS: LazyLock<Vec<CoreKind>> = LazyLock::new(|| {
         },
         CoreKind {
             gvk: GroupVersionKind::from_api_version("services.k8s.aws/v1alpha1", "IAMRoleSelector"),
-            plural: "iamroleselectors",
             namespaced: false,
             schema: role_selector(),
         },

@@ -10,7 +10,7 @@ use reqwest::{StatusCode, Url};
 use serde_json::Value;
 
 use crate::api::definition::DEFINITION_KIND;
-use crate::api::{ack, core, names};
+use crate::api::{ack, core, names, plural};
 use crate::config::{Page, SecretSource};
 use crate::diagnostic::nearest;
 
@@ -165,13 +165,13 @@ impl Client {
         for kind in ack::kinds() {
             known.push((
                 Kind { group: kind.gvk.group.clone(), kind: kind.gvk.kind.clone() },
-                kind.plural.into(),
+                plural(&kind.gvk.kind),
             ));
         }
         for kind in core::kinds() {
             known.push((
                 Kind { group: kind.gvk.group.clone(), kind: kind.gvk.kind.clone() },
-                kind.plural.into(),
+                plural(&kind.gvk.kind),
             ));
         }
         let definition = Kind { group: names::KRO_GROUP.into(), kind: DEFINITION_KIND.into() };
@@ -185,10 +185,7 @@ impl Client {
             let text = |pointer| object.pointer(pointer).and_then(Value::as_str);
             if let Some(kind) = text("/spec/schema/kind") {
                 let group = text("/spec/schema/group").unwrap_or(names::KRO_GROUP);
-                known.push((
-                    Kind { group: group.to_owned(), kind: kind.to_owned() },
-                    format!("{}s", kind.to_lowercase()),
-                ));
+                known.push((Kind { group: group.to_owned(), kind: kind.to_owned() }, plural(kind)));
             }
         }
         if let Some(kind) = find(&known, word) {

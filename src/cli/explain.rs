@@ -8,6 +8,7 @@ use clap::Args;
 
 use super::output;
 use super::repository::Place;
+use crate::api::plural;
 use crate::diagnostic::nearest;
 use crate::graph::{Catalogue, KindDescription};
 use crate::schema::{Schema, SchemaType};
@@ -69,13 +70,8 @@ impl Explain {
 
 /// Whether a kind is meant by a word as `kubectl` takes it: in any case, singular or plural.
 fn is_called(kind: &KindDescription, word: &str) -> bool {
-    let (kind, word) = (kind.gvk.kind.to_lowercase(), word.to_lowercase());
-    let plural = match kind.strip_suffix('y') {
-        Some(stem) if !stem.ends_with(['a', 'e', 'i', 'o', 'u']) => format!("{stem}ies"),
-        _ if kind.ends_with(['s', 'x']) => format!("{kind}es"),
-        _ => format!("{kind}s"),
-    };
-    word == kind || word == plural
+    let kind = &kind.gvk.kind;
+    kind.eq_ignore_ascii_case(word) || plural(kind).eq_ignore_ascii_case(word)
 }
 
 fn choose<'a>(

@@ -154,7 +154,7 @@ impl InstanceController {
             .map(|problem| format!("{}: {}", problem.pointer, problem.message))
             .collect();
         let desired = if failures.is_empty() {
-            self.children(&instance, &evaluation, &mut failures)
+            self.children(&instance, &evaluation, &graphs.by_kind, &mut failures)
         } else {
             Vec::new()
         };
@@ -197,6 +197,7 @@ impl InstanceController {
         &self,
         instance: &Object,
         evaluation: &Evaluation,
+        graphs: &BTreeMap<GroupKind, Arc<Graph>>,
         failures: &mut Vec<String>,
     ) -> Vec<Object> {
         let owner = instance.key();
@@ -208,6 +209,15 @@ impl InstanceController {
                 let existing = self.mirror.get(&key);
                 if let Some(other) = existing.as_deref().and_then(owner_of).filter(|other| *other != owner) {
                     failures.push(format!("{}: {key} belongs to {other}", node.id));
+                    continue;
+                }
+                // Nobody else holds the change of a child against the rules of its kind.
+                let graph = graphs.get(&key.group_kind());
+                let before = existing.as_deref().filter(|existing| !existing.is_terminating());
+                if let Some((graph, before)) = graph.zip(before)
+                    && let Some(problem) = graph.refused_changes(object, before).first()
+                {
+                    failures.push(format!("{}: {key}: {problem}", node.id));
                     continue;
                 }
                 let mut child = object.clone();

@@ -11,7 +11,7 @@ use crate::api::definition::DEFINITION_KIND;
 use crate::api::iam_role_selector::{self, IamRoleSelectorSpec};
 use crate::api::{GroupKind, Object, ObjectKey, names, provenance::source_path};
 use crate::diagnostic::{Diagnostic, Location, Severity, bounded};
-use crate::graph::{self, Catalogue, Graph, KindCatalogue as _, Problem};
+use crate::graph::{self, Catalogue, CompiledDefinitions, Graph, KindCatalogue as _, Problem};
 use crate::redact::{Fields, Known};
 use crate::schema;
 
@@ -30,9 +30,10 @@ pub struct Checked {
     pub known: Arc<Known>,
 }
 
-/// Checks a loaded fleet. `last_good` are the definitions in force, which serve where the repository's
-/// present version is broken.
-pub fn check(fleet: Fleet, last_good: &[Arc<Object>]) -> Checked {
+/// Checks a loaded fleet. `in_force` are the objects that it takes the place of, as far as there are any:
+/// their definitions serve where the repository's present version is broken or would break what exists, and
+/// rules about changes are held against their instances.
+pub fn check(fleet: Fleet, in_force: &[Arc<Object>]) -> Checked {
     let mut checked =
         Checked { diagnostics: fleet.diagnostics, failed_paths: fleet.failed_paths, ..Checked::default() };
     checked.known.learn(fleet.documents.iter().map(|document| &document.object));
@@ -41,7 +42,14 @@ pub fn check(fleet: Fleet, last_good: &[Arc<Object>]) -> Checked {
         .into_iter()
         .partition(|document| document.object.gvk().group_kind() == definition_kind());
     let mut catalogue = Catalogue::builtin();
-    checked.definitions(definitions, last_good, &mut catalogue);
+    let (serving, in_force): (Vec<_>, Vec<_>) =
+        in_force.iter().map(AsRef::as_ref).partition(|object| object.gvk().group_kind() == definition_kind());
+    checked.definitions(definitions, &serving, &mut catalogue);
+    let in_force: BTreeMap<ObjectKey, &Object> = in_force
+        .into_iter()
+        .filter(|object| !object.is_terminating())
+        .map(|object| (object.key(), object))
+        .collect();
     let stated: Vec<&Object> = others.iter().map(|document| &document.object).collect();
     let is_instance = |object: &Object| checked.graphs.contains_key(&object.gvk().group_kind());
     let across: Vec<Diagnostic> = cross::together(&stated, &is_instance)
@@ -50,7 +58,8 @@ pub fn check(fleet: Fleet, last_good: &[Arc<Object>]) -> Checked {
         .collect();
     checked.diagnostics.extend(across);
     for document in others {
-        checked.document(document, &catalogue);
+        let in_force = in_force.get(&document.object.key()).copied();
+        checked.document(document, &catalogue, in_force);
     }
     checked.diagnostics.sort_by(|a, b| a.location.cmp(&b.location).then(b.severity.cmp(&a.severity)));
     checked.mask();
@@ -71,7 +80,7 @@ pub fn check_with(fleet: Fleet, graphs: &BTreeMap<GroupKind, Arc<Graph>>) -> Che
     }
     checked.known.learn(fleet.documents.iter().map(|document| &document.object));
     for document in fleet.documents {
-        checked.document(document, &catalogue);
+        checked.document(document, &catalogue, None);
     }
     checked.mask();
     checked
@@ -105,52 +114,74 @@ impl Checked {
     fn definitions(
         &mut self,
         documents: Vec<FleetDocument>,
-        last_good: &[Arc<Object>],
+        in_force: &[&Object],
         catalogue: &mut Catalogue,
     ) {
         let mut present: Vec<&Object> = documents.iter().map(|document| &document.object).collect();
         // The first to create a kind has it: a newcomer takes none from the one in force, wherever it lies.
-        let known: BTreeSet<ObjectKey> = last_good.iter().map(|definition| definition.key()).collect();
+        let known: BTreeSet<ObjectKey> = in_force.iter().map(|definition| definition.key()).collect();
         present.sort_by_key(|definition| !known.contains(&definition.key()));
         let mut compiled = graph::compile_all(present.iter().copied(), Catalogue::builtin());
-        let broken = |key: &ObjectKey| matches!(compiled.outcomes.get(&key.name), Some(Err(_)));
-        // Where the present version is broken or unreadable, the one in force goes on serving.
-        let kept: Vec<&Object> = last_good
-            .iter()
-            .map(AsRef::as_ref)
-            .filter(|definition| {
-                let key = definition.key();
-                let unreadable = source_path(definition).is_some_and(|path| self.failed_paths.contains(path));
-                broken(&key) || (unreadable && !present.iter().any(|object| object.key() == key))
-            })
-            .collect();
-        let serving = if kept.is_empty() {
-            None
-        } else {
-            let good = present.iter().copied().filter(|object| !broken(&object.key()));
-            Some(graph::compile_all(good.chain(kept.iter().copied()), Catalogue::builtin()))
-        };
-        for document in documents {
-            let mut problems = match compiled.outcomes.get_mut(&document.object.metadata.name) {
-                Some(Ok(compiled)) => std::mem::take(&mut compiled.warnings),
-                Some(Err(problems)) => std::mem::take(problems),
-                None => Vec::new(),
+        let mut problems: BTreeMap<String, Vec<Problem>> = BTreeMap::new();
+        for (name, outcome) in &mut compiled.outcomes {
+            let found = match outcome {
+                Ok(compiled) => std::mem::take(&mut compiled.warnings),
+                Err(problems) => std::mem::take(problems),
             };
-            problems.extend(cross::permissions_in(&document.object));
-            self.accept(document, &problems, None);
+            problems.insert(name.clone(), found);
         }
-        let serving = serving.unwrap_or(compiled);
+        for (name, objections) in objections(&present, in_force, &compiled) {
+            problems.entry(name).or_default().extend(objections);
+        }
+        // Where the present version is broken or unreadable, the one in force goes on serving. It may lack
+        // what others have come to expect of it; then those in force serve for them as well.
+        let mut serving = compiled;
+        loop {
+            let broken = |key: &ObjectKey| {
+                problems.get(&key.name).is_some_and(|found| found.iter().any(Problem::is_error))
+            };
+            let kept: Vec<&Object> = in_force
+                .iter()
+                .copied()
+                .filter(|definition| {
+                    let key = definition.key();
+                    let unreadable =
+                        source_path(definition).is_some_and(|path| self.failed_paths.contains(path));
+                    broken(&key) || (unreadable && !present.iter().any(|object| object.key() == key))
+                })
+                .collect();
+            if kept.is_empty() {
+                break;
+            }
+            let good = present.iter().copied().filter(|object| !broken(&object.key()));
+            serving = graph::compile_all(good.clone().chain(kept.iter().copied()), Catalogue::builtin());
+            let failing =
+                good.filter_map(|definition| match serving.outcomes.get(&definition.metadata.name) {
+                    Some(Err(found)) => Some((definition.metadata.name.clone(), found.clone())),
+                    _ => None,
+                });
+            let failing: Vec<_> = failing.collect();
+            if failing.is_empty() {
+                break;
+            }
+            problems.extend(failing);
+        }
+        for document in documents {
+            let mut found = problems.remove(&document.object.metadata.name).unwrap_or_default();
+            found.extend(cross::permissions_in(&document.object));
+            self.accept(document, &found, None);
+        }
         *catalogue = serving.catalogue;
         for outcome in serving.outcomes.into_values().flatten() {
             self.graphs.insert(outcome.graph.kind().gvk.group_kind(), Arc::new(outcome.graph));
         }
     }
 
-    fn document(&mut self, document: FleetDocument, catalogue: &Catalogue) {
+    fn document(&mut self, document: FleetDocument, catalogue: &Catalogue, in_force: Option<&Object>) {
         let object = &document.object;
         let gvk = object.gvk();
         if let Some(graph) = self.graphs.get(&gvk.group_kind()) {
-            let (admitted, mut problems) = graph.admit(object);
+            let (admitted, mut problems) = graph.admit_update(object, in_force);
             problems.extend(cross::permission(&object.metadata.annotations, ""));
             self.known.learn([&admitted]);
             self.accept(document, &problems, Some(admitted));
@@ -190,6 +221,33 @@ impl Checked {
             self.objects.push((document.file, admitted.unwrap_or(document.object)));
         }
     }
+}
+
+/// What keeps new versions of definitions from taking the place of those in force, by name. A version is judged
+/// when it was edited: what changes beneath it, in a kind that it uses, is that kind's to answer for.
+fn objections(
+    present: &[&Object],
+    in_force: &[&Object],
+    compiled: &CompiledDefinitions,
+) -> BTreeMap<String, Vec<Problem>> {
+    let in_force: BTreeMap<ObjectKey, &Object> =
+        in_force.iter().map(|definition| (definition.key(), *definition)).collect();
+    let edited = present.iter().filter_map(|definition| {
+        let old = in_force.get(&definition.key())?;
+        (old.spec() != definition.spec()).then_some(definition.metadata.name.as_str())
+    });
+    let edited: Vec<&str> = edited.collect();
+    if edited.is_empty() {
+        return BTreeMap::new();
+    }
+    let before = graph::compile_all(in_force.into_values(), Catalogue::builtin());
+    let judged = edited.into_iter().filter_map(|name| {
+        let (Some(Ok(old)), Some(Ok(new))) = (before.outcomes.get(name), compiled.outcomes.get(name)) else {
+            return None;
+        };
+        Some((name.to_owned(), graph::objections(&old.graph, &new.graph)))
+    });
+    judged.collect()
 }
 
 /// Defaults, prunes and validates an object of a kind that has a schema.

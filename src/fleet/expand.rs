@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::Checked;
 use crate::api::{GroupKind, Object, ObjectKey, names};
 use crate::diagnostic::{Diagnostic, Location};
-use crate::graph::{Gap, Graph, Lookup, PreviewNode, PreviewObject, PreviewState};
+use crate::graph::{FAILED_RULE, Gap, Graph, Lookup, PreviewNode, PreviewObject, PreviewState, Problem};
 
 /// Rounds until what one instance reads of another is settled. Each round settles one further link.
 const MAX_ROUNDS: usize = 8;
@@ -155,8 +155,17 @@ impl Walk<'_> {
     fn admit(&self, mut preview: PreviewObject) -> Result<PreviewObject, String> {
         let Some(graph) = self.graphs.get(&preview.object.gvk().group_kind()) else { return Ok(preview) };
         let (admitted, problems) = graph.admit(&preview.object);
-        let open = |pointer: &str| preview.gaps.iter().any(|gap: &Gap| gap.pointer == pointer);
-        let problem = problems.iter().find(|problem| problem.is_error() && !open(&problem.pointer));
+        // A rule looks at all that lies below its place.
+        let open = |problem: &Problem| {
+            let inside = |gap: &Gap| {
+                let rest = gap.pointer.strip_prefix(&problem.pointer);
+                rest.is_some_and(|rest| {
+                    rest.is_empty() || (problem.code == FAILED_RULE && rest.starts_with('/'))
+                })
+            };
+            preview.gaps.iter().any(inside)
+        };
+        let problem = problems.iter().find(|problem| problem.is_error() && !open(problem));
         if let Some(problem) = problem {
             return Err(format!("{}: {}", problem.pointer, problem.message));
         }

@@ -1,4 +1,7 @@
+use std::sync::Arc;
+
 use super::*;
+use crate::api::GroupKind;
 
 fn namespaced(gvk: &GroupVersionKind) -> Option<bool> {
     match (gvk.group.as_str(), gvk.kind.as_str()) {
@@ -440,4 +443,109 @@ fn too_many_objects_fail_their_files_and_not_the_others() {
     let fleet = load(&tree, &Options { limits, ..options("") });
     assert_eq!(names(&fleet), ["ConfigMap/fleet/a", "ConfigMap/fleet/d"]);
     assert_eq!(fleet.diagnostics[0].code, "too-many-objects");
+}
+
+/// What is in force after these files: everything that passed.
+fn in_force(files: &[(&str, &str)]) -> Vec<Arc<Object>> {
+    let checked = check(load_files(files), &[]);
+    assert!(!checked.has_errors(), "{:?}", checked.diagnostics);
+    checked.objects.into_iter().map(|(_, object)| Arc::new(object)).collect()
+}
+
+fn net(spec: &str, more: &str) -> String {
+    format!(
+        "apiVersion: kro.run/v1alpha1\nkind: ResourceGraphDefinition\nmetadata: {{name: net{more}}}\nspec:\n  schema:\n    apiVersion: v1alpha1\n    kind: Net\n    spec:\n{spec}"
+    )
+}
+
+fn said(checked: &Checked) -> String {
+    checked.diagnostics.iter().map(|finding| format!("{finding}\n")).collect()
+}
+
+#[test]
+fn a_breaking_change_keeps_the_version_in_force() {
+    let user = "apiVersion: kro.run/v1alpha1\nkind: ResourceGraphDefinition\nmetadata: {name: user}\nspec:\n  schema:\n    apiVersion: v1alpha1\n    kind: User\n    spec: {name: string}\n  resources:\n  - id: net\n    template:\n      apiVersion: kro.run/v1alpha1\n      kind: Net\n      metadata: {name: \"${schema.spec.name}\"}\n      spec: {FIELD: \"${schema.spec.name}\"}\n";
+    let instance = "apiVersion: kro.run/v1alpha1\nkind: Net\nmetadata: {name: one}\nspec: {name: a, size: 5}\n";
+    let files = |spec: &str, more: &str, field: &str| {
+        [
+            ("net.yaml", net(spec, more)),
+            ("user.yaml", user.replace("FIELD", field)),
+            ("instance.yaml", instance.to_owned()),
+        ]
+    };
+    let run = |files: &[(&str, String)], before: &[Arc<Object>]| {
+        let files: Vec<(&str, &str)> = files.iter().map(|(path, text)| (*path, text.as_str())).collect();
+        check(load_files(&files), before)
+    };
+    let old = files("      name: string\n      size: integer\n", "", "name");
+    let before = in_force(&old.each_ref().map(|(path, text)| (*path, text.as_str())));
+
+    // A field goes, another is bounded; who already uses what is new falls back with it.
+    let breaking = "      title: string\n      size: integer | maximum=4\n";
+    let checked = run(&files(breaking, "", "title"), &before);
+    insta::assert_snapshot!(said(&checked), @r#"
+    net.yaml:9:7: error[breaking-change]: breaking change: spec.name: field removed
+      help: its values would be cut, and who reads it fails: keep the field, and say in its description that it is not used; to break it anyway, set the annotation `kro.run/allow-breaking-changes: "true"`
+    net.yaml:10:13: error[breaking-change]: breaking change: spec.size: maximum 4 added
+      help: values that were fine may be refused: keep the old bound; to break it anyway, set the annotation `kro.run/allow-breaking-changes: "true"`
+    user.yaml:15:21: error[unknown-field]: unknown field `title`
+    "#);
+    assert_eq!(checked.failed_paths.iter().collect::<Vec<_>>(), ["net.yaml", "user.yaml"]);
+    let kind = GroupKind::new("kro.run", "Net");
+    assert!(checked.graphs[&kind].kind().schema.at(&["spec", "name"]).is_some(), "the old version serves");
+    assert!(checked.graphs.contains_key(&GroupKind::new("kro.run", "User")));
+    let kept: Vec<&str> = checked.objects.iter().map(|(path, _)| path.as_str()).collect();
+    assert_eq!(kept, ["instance.yaml"], "an instance is judged by the version that serves");
+
+    // The annotation lets it through; then the instance is what breaks.
+    let allowed = ", annotations: {kro.run/allow-breaking-changes: \"true\"}";
+    let checked = run(&files(breaking, allowed, "title"), &before);
+    assert_eq!(checked.failed_paths.iter().collect::<Vec<_>>(), ["instance.yaml"]);
+    assert!(checked.graphs[&kind].kind().schema.at(&["spec", "title"]).is_some());
+
+    // Without anything in force there is nothing to break.
+    assert_eq!(run(&files("      name: string\n", "", "name"), &[]).failed_paths.len(), 0);
+    // What breaks nothing goes through, and so does what was taken before.
+    let checked =
+        run(&files("      name: string\n      size: integer\n      more: string\n", "", "name"), &before);
+    assert_eq!(said(&checked), "");
+    assert_eq!(said(&run(&old, &before)), "");
+    // Another kind of the same name would leave the instances behind.
+    let other = files("      name: string\n", allowed, "name")
+        .map(|(path, text)| (path, text.replace("kind: Net\n    spec", "kind: Other\n    spec")));
+    insta::assert_snapshot!(said(&run(&other, &before)), @r"
+    warning[no-instances]: the repository states no instance: no object of a kind that a definition creates
+      help: add one, or check the configured path and the ignored files
+    instance.yaml:2:7: error[unknown-kind]: no definition creates the kind `Net.kro.run`
+      help: add the definition that creates it
+    net.yaml:7:11: error[immutable-field]: kind is immutable: `Net` is in force, not `Other`
+      help: write a definition of another name, and remove this one when no instance is left
+    user.yaml:13:13: error[unknown-kind]: unknown kind `kro.run/v1alpha1/Net`
+      help: no definition of the fleet creates it
+    ");
+}
+
+#[test]
+fn an_immutable_field_is_held_against_the_version_in_force() {
+    let definition = net("      cidr: string | immutable=true\n      size: integer\n", "");
+    let files = |cidr: &str| {
+        let instance = format!(
+            "apiVersion: kro.run/v1alpha1\nkind: Net\nmetadata: {{name: one}}\nspec:\n  size: 1\n  cidr: {cidr}\n"
+        );
+        [("net.yaml", definition.clone()), ("one.yaml", instance)]
+    };
+    let run = |files: &[(&str, String)], before: &[Arc<Object>]| {
+        let files: Vec<(&str, &str)> = files.iter().map(|(path, text)| (*path, text.as_str())).collect();
+        check(load_files(&files), before)
+    };
+    let before = in_force(&files("a").each_ref().map(|(path, text)| (*path, text.as_str())));
+    assert_eq!(said(&run(&files("a"), &before)), "");
+    assert_eq!(
+        said(&run(&files("b"), &before)),
+        "one.yaml:6:9: error[failed-rule]: field is immutable\n  help: the rule is `self == oldSelf`\n"
+    );
+    // The last life of it is no version of this one.
+    let mut going = Object::clone(&before[1]);
+    going.metadata.deletion_timestamp = Some("2026-01-01T00:00:00Z".parse().unwrap());
+    assert_eq!(said(&run(&files("b"), &[before[0].clone(), Arc::new(going)])), "");
 }

@@ -12,6 +12,7 @@ use super::generated::{self, describe, skeleton};
 use super::kinds::{label_selector, template_metadata};
 use super::node::{Body, Field, Graph, Node, sensitive_by_kind};
 use super::problem::suggestion;
+use super::rules::Rules;
 use super::template::{Walker, without_omit};
 use super::{KindCatalogue, KindDescription, Problem, taint, words};
 use crate::api::definition::{
@@ -108,6 +109,7 @@ impl<'a> Compiler<'a> {
         let definition = self.definition;
         self.names();
         let spec = kind.schema.properties.get("spec").cloned().unwrap_or_default();
+        let rules = Rules::compile(&spec, "/spec/schema/spec", &mut self.problems);
         // Expressions see what the author states about an instance, never its status.
         let schema_type = Type::of_object_kind(&Schema::object([("spec", spec.clone())]));
         let drafts = self.drafts();
@@ -156,6 +158,9 @@ impl<'a> Compiler<'a> {
             definition: definition.name.clone(),
             kind,
             scope: definition.schema.scope,
+            declared: definition.schema.clone(),
+            allow_breaking_changes: definition.allow_breaking_changes,
+            rules,
             schema_type,
             nodes,
             status: status.fields,

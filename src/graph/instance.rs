@@ -11,12 +11,17 @@ use super::{Evaluation, InstanceState, Problem};
 use crate::api::definition::{Scope, join_pointer};
 use crate::api::{Condition, ConditionStatus, Object, condition_types};
 use crate::redact::Fields;
-use crate::schema::{self, Schema};
+use crate::schema::{self, Schema, Violation};
 
 impl Graph {
     /// Does to an instance what an API server does on entry: unknown fields go with a warning (a misspelt
     /// one is an error), defaults come, and what is left must be valid. Pointers are of the object as it was given.
     pub fn admit(&self, instance: &Object) -> (Object, Vec<Problem>) {
+        self.admit_update(instance, None)
+    }
+
+    /// Admits an instance that takes the place of a version in force: rules about changes are held against both.
+    pub fn admit_update(&self, instance: &Object, in_force: Option<&Object>) -> (Object, Vec<Problem>) {
         let mut admitted = instance.clone();
         let mut problems = Vec::new();
         if let Some(objection) = name_objection(instance) {
@@ -44,13 +49,16 @@ impl Graph {
         schema::apply_defaults(&schema, &mut body);
         let mut sensitive = Fields::of(instance);
         sensitive.extend(self.kind.sensitive.clone());
-        for violation in schema::validate(&schema, &body) {
-            let violation = without_secret(violation, &sensitive);
-            problems.push(
-                Problem::error(violation.pointer, "invalid-value", violation.message)
-                    .with_help(violation.help),
-            );
-        }
+        let violations = schema::validate(&schema, &body);
+        // As at an API server: rules are for values of the right shape.
+        let rules = self.rules.as_ref().filter(|_| violations.is_empty());
+        let old = in_force.map(|in_force| self.spec_in_force(in_force));
+        let broken =
+            rules.zip(body.get("spec")).map(|(rules, spec)| rules.violations(spec, old.as_ref(), "/spec"));
+        problems
+            .extend(violations.into_iter().map(|violation| problem(violation, "invalid-value", &sensitive)));
+        let broken = broken.into_iter().flatten();
+        problems.extend(broken.map(|violation| problem(violation, FAILED_RULE, &sensitive)));
         if let Value::Object(body) = body {
             admitted.body.extend(body);
         }
@@ -58,6 +66,38 @@ impl Graph {
         self.kind.sensitive.write(&mut admitted);
         (admitted, problems)
     }
+
+    /// What the rules about changes say to a new version of an instance, whatever else may be wrong with it.
+    pub fn refused_changes(&self, instance: &Object, in_force: &Object) -> Vec<Problem> {
+        let Some(rules) = &self.rules else { return Vec::new() };
+        let (spec, old) = (self.spec_in_force(instance), self.spec_in_force(in_force));
+        let mut sensitive = Fields::of(instance);
+        sensitive.extend(self.kind.sensitive.clone());
+        let refused = rules.refused_changes(&spec, &old, "/spec");
+        refused.into_iter().map(|violation| problem(violation, FAILED_RULE, &sensitive)).collect()
+    }
+
+    /// The spec of an instance as the present schema reads it.
+    fn spec_in_force(&self, instance: &Object) -> Value {
+        let mut spec = instance.spec().clone();
+        if let Some(schema) = self.kind.schema.properties.get("spec") {
+            if spec.is_null() {
+                spec = Value::Object(Map::new());
+            }
+            drop_nulls(schema, &mut spec);
+            schema::prune(schema, &mut spec);
+            schema::apply_defaults(schema, &mut spec);
+        }
+        spec
+    }
+}
+
+/// Code of the problem that an instance breaks a rule of its kind.
+pub const FAILED_RULE: &str = "failed-rule";
+
+fn problem(violation: Violation, code: &'static str, sensitive: &Fields) -> Problem {
+    let violation = without_secret(violation, sensitive);
+    Problem::error(violation.pointer, code, violation.message).with_help(violation.help)
 }
 
 /// A field that nobody declared. One that looks like a misspelling of a declared field is an error: dropping

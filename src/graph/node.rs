@@ -6,8 +6,9 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::KindDescription;
+use super::rules::Rules;
 use crate::api::GroupVersionKind;
-use crate::api::definition::{Scope, join_pointer};
+use crate::api::definition::{DefinitionSchema, Scope, join_pointer};
 use crate::cel::{Expression, Type};
 use crate::redact::Fields;
 
@@ -17,6 +18,11 @@ pub struct Graph {
     pub(super) definition: String,
     pub(super) kind: Arc<KindDescription>,
     pub(super) scope: Scope,
+    /// The kind as the author declares it.
+    pub(super) declared: DefinitionSchema,
+    pub(super) allow_breaking_changes: bool,
+    /// The CEL rules of its spec; absent when it has none.
+    pub(super) rules: Option<Rules>,
     pub(super) schema_type: Type,
     pub(super) nodes: Vec<Node>,
     pub(super) status: Vec<(String, Field)>,

@@ -13,11 +13,13 @@ mod checks;
 mod collections;
 mod conditions;
 mod corpus;
+mod crd;
 mod faults;
 mod memo;
 mod order;
 mod passes;
 mod properties;
+mod rules;
 mod taint;
 
 /// A definition of the kind `Net`; `spec` is SimpleSchema.

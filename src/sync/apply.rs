@@ -167,13 +167,7 @@ impl Syncer {
             return Err(SyncError::Empty { label: revision.label.clone() });
         }
         let paths_without_objects = loaded.paths_without_objects.clone();
-        let last_good: Vec<Arc<Object>> = listing
-            .objects
-            .iter()
-            .filter(|object| object.gvk().group_kind() == GroupKind::new(names::KRO_GROUP, DEFINITION_KIND))
-            .cloned()
-            .collect();
-        let mut checked = fleet::check(loaded, &last_good);
+        let mut checked = fleet::check(loaded, &listing.objects);
         if let (None, Some(commit)) = (&applied, &revision.commit) {
             self.recover_failed_paths(commit, &mut checked).await;
         }

@@ -17,14 +17,12 @@ pub const VERSION: &str = "v1alpha1";
 pub struct AckKind {
     /// Group, version and kind.
     pub gvk: GroupVersionKind,
-    /// Plural of the kind in URLs and on the command line.
-    pub plural: &'static str,
     /// OpenAPI v3 structural schema of the whole object, with `spec` and `status`.
     pub schema: Value,
 }
 
 impl AckKind {
-    fn new<Spec: JsonSchema, Status: JsonSchema>(group: &str, kind: &str, plural: &'static str) -> Self {
+    fn new<Spec: JsonSchema, Status: JsonSchema>(group: &str, kind: &str) -> Self {
         let spec = structural(schema_of::<Spec>());
         let mut status = structural(schema_of::<Status>());
         // Conditions and metadata are this program's own to write: nothing in a status is required of an author.
@@ -42,7 +40,6 @@ impl AckKind {
                 version: VERSION.into(),
                 kind: kind.into(),
             },
-            plural,
             schema,
         }
     }
@@ -50,36 +47,23 @@ impl AckKind {
 
 static KINDS: LazyLock<Vec<AckKind>> = LazyLock::new(|| {
     vec![
-        AckKind::new::<ec2::ElasticIpAddressSpec, ec2::ElasticIpAddressStatus>(
-            "ec2",
-            "ElasticIPAddress",
-            "elasticipaddresses",
-        ),
-        AckKind::new::<ec2::InternetGatewaySpec, ec2::InternetGatewayStatus>(
-            "ec2",
-            "InternetGateway",
-            "internetgateways",
-        ),
-        AckKind::new::<ec2::NatGatewaySpec, ec2::NatGatewayStatus>("ec2", "NATGateway", "natgateways"),
-        AckKind::new::<ec2::RouteTableSpec, ec2::RouteTableStatus>("ec2", "RouteTable", "routetables"),
-        AckKind::new::<ec2::SecurityGroupSpec, ec2::SecurityGroupStatus>(
-            "ec2",
-            "SecurityGroup",
-            "securitygroups",
-        ),
-        AckKind::new::<ec2::SubnetSpec, ec2::SubnetStatus>("ec2", "Subnet", "subnets"),
-        AckKind::new::<ec2::VpcSpec, ec2::VpcStatus>("ec2", "VPC", "vpcs"),
-        AckKind::new::<eks::AccessEntrySpec, eks::AccessEntryStatus>("eks", "AccessEntry", "accessentries"),
-        AckKind::new::<eks::AddonSpec, eks::AddonStatus>("eks", "Addon", "addons"),
-        AckKind::new::<eks::ClusterSpec, eks::ClusterStatus>("eks", "Cluster", "clusters"),
-        AckKind::new::<eks::NodegroupSpec, eks::NodegroupStatus>("eks", "Nodegroup", "nodegroups"),
+        AckKind::new::<ec2::ElasticIpAddressSpec, ec2::ElasticIpAddressStatus>("ec2", "ElasticIPAddress"),
+        AckKind::new::<ec2::InternetGatewaySpec, ec2::InternetGatewayStatus>("ec2", "InternetGateway"),
+        AckKind::new::<ec2::NatGatewaySpec, ec2::NatGatewayStatus>("ec2", "NATGateway"),
+        AckKind::new::<ec2::RouteTableSpec, ec2::RouteTableStatus>("ec2", "RouteTable"),
+        AckKind::new::<ec2::SecurityGroupSpec, ec2::SecurityGroupStatus>("ec2", "SecurityGroup"),
+        AckKind::new::<ec2::SubnetSpec, ec2::SubnetStatus>("ec2", "Subnet"),
+        AckKind::new::<ec2::VpcSpec, ec2::VpcStatus>("ec2", "VPC"),
+        AckKind::new::<eks::AccessEntrySpec, eks::AccessEntryStatus>("eks", "AccessEntry"),
+        AckKind::new::<eks::AddonSpec, eks::AddonStatus>("eks", "Addon"),
+        AckKind::new::<eks::ClusterSpec, eks::ClusterStatus>("eks", "Cluster"),
+        AckKind::new::<eks::NodegroupSpec, eks::NodegroupStatus>("eks", "Nodegroup"),
         AckKind::new::<eks::PodIdentityAssociationSpec, eks::PodIdentityAssociationStatus>(
             "eks",
             "PodIdentityAssociation",
-            "podidentityassociations",
         ),
-        AckKind::new::<iam::PolicySpec, iam::PolicyStatus>("iam", "Policy", "policies"),
-        AckKind::new::<iam::RoleSpec, iam::RoleStatus>("iam", "Role", "roles"),
+        AckKind::new::<iam::PolicySpec, iam::PolicyStatus>("iam", "Policy"),
+        AckKind::new::<iam::RoleSpec, iam::RoleStatus>("iam", "Role"),
     ]
 });
 

@@ -11,6 +11,7 @@ pub mod iam_role_selector;
 mod ids;
 pub mod names;
 mod object;
+mod plural;
 pub mod provenance;
 
 pub use condition::{
@@ -18,3 +19,4 @@ pub use condition::{
 };
 pub use ids::{AccountId, Arn, CommitId, FleetId, InvalidId, Region};
 pub use object::{GroupKind, GroupVersionKind, Object, ObjectKey, ObjectMeta};
+pub use plural::plural;

@@ -39,7 +39,7 @@ mod words;
 #[cfg(test)]
 mod tests;
 
-pub use changes::{changes, objections};
+pub use changes::objections;
 pub use children::{
     ANNOTATION_APPLY_ORDER, LABEL_COLLECTION_INDEX, LABEL_COLLECTION_SIZE, label_value, without_secret,
 };

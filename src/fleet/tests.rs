@@ -465,7 +465,8 @@ fn said(checked: &Checked) -> String {
 #[test]
 fn a_breaking_change_keeps_the_version_in_force() {
     let user = "apiVersion: kro.run/v1alpha1\nkind: ResourceGraphDefinition\nmetadata: {name: user}\nspec:\n  schema:\n    apiVersion: v1alpha1\n    kind: User\n    spec: {name: string}\n  resources:\n  - id: net\n    template:\n      apiVersion: kro.run/v1alpha1\n      kind: Net\n      metadata: {name: \"${schema.spec.name}\"}\n      spec: {FIELD: \"${schema.spec.name}\"}\n";
-    let instance = "apiVersion: kro.run/v1alpha1\nkind: Net\nmetadata: {name: one}\nspec: {name: a, size: 5}\n";
+    let instance =
+        "apiVersion: kro.run/v1alpha1\nkind: Net\nmetadata: {name: one}\nspec: {name: a, size: 5}\n";
     let files = |spec: &str, more: &str, field: &str| {
         [
             ("net.yaml", net(spec, more)),

@@ -1,48 +1,8 @@
 //! What a new version of a definition does to its kind: to instances that exist, and to those who read them.
 
-use serde_json::Value;
-
 use super::{Graph, Problem};
 use crate::api::definition::{ANNOTATION_ALLOW_BREAKING_CHANGES, Scope};
-use crate::schema::compatibility::{self, Change};
-
-/// Lists what a new version of a definition changes about its kind; nothing when only its resources change.
-pub fn changes(old: &Graph, new: &Graph) -> Vec<Change> {
-    let mut changes = compatibility::compare(&old.kind.schema, &new.kind.schema);
-    let (before, after) = (&old.declared, &new.declared);
-    let texts = |texts: &[String]| Value::from(texts.to_vec());
-    let map = |map: &std::collections::BTreeMap<String, String>| {
-        map.iter().map(|(key, value)| (key.clone(), Value::from(value.clone()))).collect::<Value>()
-    };
-    for (pointer, what, old, new) in [
-        (
-            "/additionalPrinterColumns",
-            "printer columns",
-            Value::from(before.printer_columns.clone()),
-            Value::from(after.printer_columns.clone()),
-        ),
-        ("/shortNames", "short names", texts(&before.short_names), texts(&after.short_names)),
-        ("/categories", "categories", texts(&before.categories), texts(&after.categories)),
-        ("/metadata/labels", "labels of the CRD", map(&before.labels), map(&after.labels)),
-        (
-            "/metadata/annotations",
-            "annotations of the CRD",
-            map(&before.annotations),
-            map(&after.annotations),
-        ),
-    ] {
-        if old != new {
-            changes.push(Change {
-                path: String::new(),
-                pointer: pointer.to_owned(),
-                breaking: false,
-                message: format!("{what} changed"),
-                help: None,
-            });
-        }
-    }
-    changes
-}
+use crate::schema::compatibility;
 
 /// Why a new version of a definition may not take the place of the one in force: what it may never change,
 /// and what would break, unless its annotation allows that.
@@ -68,7 +28,8 @@ pub fn objections(old: &Graph, new: &Graph) -> Vec<Problem> {
     if !fixed.is_empty() || new.allow_breaking_changes {
         return fixed;
     }
-    let breaking = changes(old, new).into_iter().filter(|change| change.breaking);
+    let changes = compatibility::compare(&old.kind.schema, &new.kind.schema);
+    let breaking = changes.into_iter().filter(|change| change.breaking);
     breaking
         .map(|change| {
             let mut help = change.help.map(|help| format!("{help}; ")).unwrap_or_default();

@@ -1,15 +1,10 @@
 //! The CustomResourceDefinition of the kind that a definition creates, as a value.
 
-mod plural;
-
 use serde_json::{Map, Value, json};
 
-use super::Graph;
+use super::{Graph, label_value};
 use crate::api::definition::Scope;
-use crate::api::names;
-
-/// On a CRD: the definition that it is made from (kro).
-const LABEL_DEFINITION_NAME: &str = "kro.run/resource-graph-definition-name";
+use crate::api::{names, plural};
 
 impl Graph {
     /// The CustomResourceDefinition of the kind, as kro makes it: one version, served and stored, with a status
@@ -17,10 +12,10 @@ impl Graph {
     pub fn custom_resource_definition(&self) -> Value {
         let declared = &self.declared;
         let singular = declared.gvk.kind.to_lowercase();
-        let plural = plural::of(&singular);
+        let plural = plural(&declared.gvk.kind);
         let mut labels = declared.labels.clone();
         labels.insert(names::LABEL_OWNED.to_owned(), "true".to_owned());
-        labels.insert(LABEL_DEFINITION_NAME.to_owned(), self.definition.clone());
+        labels.insert(names::LABEL_DEFINITION_NAME.to_owned(), label_value(&self.definition));
         let mut metadata = json!({"name": format!("{plural}.{}", declared.gvk.group), "labels": labels});
         if !declared.annotations.is_empty() {
             metadata["annotations"] = json!(declared.annotations);

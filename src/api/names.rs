@@ -33,8 +33,10 @@ pub const ANNOTATION_INTENT: &str = "fleetwright.dev/intent";
 pub const ANNOTATION_IMPLICIT: &str = "fleetwright.dev/implicit";
 /// `allowed`: an immutable difference may be solved by delete and create.
 pub const ANNOTATION_REPLACE: &str = "fleetwright.dev/replace";
-/// The revision in which Git stopped stating an object that stays because it is used.
+/// The revision in which Git stopped stating an object that stays, because it is used or its removal is held.
 pub const ANNOTATION_REMOVED: &str = "fleetwright.dev/removed-in";
+/// How often the removal of an object was held and taken back: each time the digest of its set is another.
+pub const ANNOTATION_TAKEN_BACK: &str = "fleetwright.dev/removals-taken-back";
 /// JSON list of pointers to the object's values that may come from Secrets: they are never printed.
 pub const ANNOTATION_SENSITIVE: &str = "fleetwright.dev/sensitive";
 
@@ -101,7 +103,7 @@ pub const OWNER_GRAPH: &str = "kro.run/applyset";
 pub const OWNER_LABELLER: &str = "kro.run/labeller";
 /// Owner of the inventory on an instance.
 pub const OWNER_INVENTORY: &str = "kro.run/applyset-parent";
-/// Owner of the mark on an object that Git no longer states and that stays while it is used.
+/// Owner of the marks on an object that Git no longer states and that stays, or did so once.
 pub const OWNER_REMOVAL: &str = "fleetwright.dev/removal";
 /// Owner of the record of what was handed over.
 pub const OWNER_HAND_OVER: &str = "fleetwright.dev/hand-over";

@@ -165,7 +165,7 @@ impl InstanceController {
             self.note(&instance, &mut memory, in_force, &Losing::default());
         } else {
             let may_prune = evaluation.may_prune && failures.is_empty();
-            let losing = self.losing(&instance, &graph, &evaluation, &desired);
+            let losing = self.losing(&instance, &mut memory, &graph, &evaluation, &desired);
             outcome = self.carry_out(&instance, &mut memory, in_force, desired, &losing, may_prune).await?;
         }
         self.report(&instance, &graph, &evaluation, &failures, &memory, &outcome).await?;

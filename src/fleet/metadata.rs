@@ -283,7 +283,7 @@ impl Reader<'_> {
 }
 
 fn is_engine_mark(key: &str) -> bool {
-    const MARKS: [&str; 22] = [
+    const MARKS: [&str; 23] = [
         names::ANNOTATION_SOURCE,
         names::ANNOTATION_REVISION,
         names::ANNOTATION_INSTANCE,
@@ -306,6 +306,7 @@ fn is_engine_mark(key: &str) -> bool {
         names::ANNOTATION_GROUP_KINDS,
         names::ANNOTATION_NAMESPACES,
         names::ANNOTATION_REMOVED,
+        names::ANNOTATION_TAKEN_BACK,
     ];
     MARKS.contains(&key) || key.starts_with("internal.kro.run/")
 }

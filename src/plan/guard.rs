@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
+use crate::api::approval::DIGEST_LENGTH;
 use crate::api::{GroupKind, Object, ObjectKey};
 
 /// When many removals at once are too many.
@@ -70,14 +71,25 @@ pub struct Removal {
     pub object: ObjectKey,
     /// Its uid: an approval is for this life of the object, not for a later one of the same name.
     pub uid: String,
+    /// How often its removal was held and taken back: an approval is for one occasion.
+    pub taken_back: u32,
     /// Protected objects below it, or itself.
     pub protected: Vec<ObjectKey>,
+}
+
+/// What an object that is to go adds to the digest of its set: one life of it, and one occasion.
+pub fn thing(key: &ObjectKey, uid: &str, taken_back: u32) -> String {
+    match taken_back {
+        0 => format!("{key} {uid}"),
+        times => format!("{key} {uid} taken back {times}"),
+    }
 }
 
 /// A set of removals that waits for an approval in Git.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Held {
-    /// What an approval must name. It changes when the set does, so an approval dies with its set.
+    /// What an approval must name. It changes when the set does, and when a part of it is taken back, so an
+    /// approval dies with its set.
     pub digest: String,
     /// Why.
     pub reason: String,
@@ -152,7 +164,8 @@ pub fn judge(
     } else {
         format!("{lost} protected AWS objects would be deleted")
     };
-    let digest = digest_of(held.iter().map(|removal| format!("{} {}", removal.object, removal.uid)));
+    let digest =
+        digest_of(held.iter().map(|removal| thing(&removal.object, &removal.uid, removal.taken_back)));
     let removals: BTreeMap<ObjectKey, Vec<ObjectKey>> =
         held.into_iter().map(|removal| (removal.object, removal.protected)).collect();
     if approvals.contains(&digest) {
@@ -177,7 +190,7 @@ pub fn digest_of(things: impl IntoIterator<Item = String>) -> String {
         hash.update(key.as_bytes());
         hash.update([0]);
     }
-    hash.finalize().iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+    hash.finalize().iter().take(DIGEST_LENGTH / 2).map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]
@@ -190,6 +203,7 @@ mod tests {
             .map(|index| Removal {
                 object: key(index),
                 uid: format!("u{index}"),
+                taken_back: 0,
                 protected: if protected {
                     vec![ObjectKey::new("eks.services.k8s.aws", "Cluster", "n", "c")]
                 } else {
@@ -225,6 +239,9 @@ mod tests {
         let mut reborn = removals(1, true);
         reborn[0].uid = "another life".into();
         assert!(judge(reborn, 10, Thresholds::default(), &approvals).held.is_some());
+        let mut later = removals(1, true);
+        later[0].taken_back = 1;
+        assert!(judge(later, 10, Thresholds::default(), &approvals).held.is_some(), "another occasion");
     }
 
     #[test]
@@ -256,6 +273,7 @@ mod tests {
         set.push(Removal {
             object: ObjectKey::new("", "ConfigMap", "n", "x"),
             uid: "x".into(),
+            taken_back: 0,
             protected: vec![],
         });
         let judgement = judge(set, 100, Thresholds::default(), &BTreeSet::new());

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::guard::{Held, Thresholds, digest_of};
+use super::guard::{Held, Thresholds, digest_of, thing};
 use crate::api::ObjectKey;
 
 /// Number of a revision in the order in which revisions came into force.
@@ -19,6 +19,8 @@ pub type Epoch = i64;
 pub struct Child {
     /// Its uid: an approval is for this life of it.
     pub uid: String,
+    /// How often its loss was held and taken back: an approval is for one occasion.
+    pub taken_back: u32,
     /// The child itself if it is protected, and the protected objects below it at any depth.
     pub protected: Vec<ObjectKey>,
 }
@@ -48,7 +50,7 @@ impl Loss {
 
 /// What a digest over children is made of.
 pub fn things(children: &BTreeMap<ObjectKey, Child>) -> BTreeSet<String> {
-    children.iter().map(|(key, child)| format!("{key} {}", child.uid)).collect()
+    children.iter().map(|(key, child)| thing(key, &child.uid, child.taken_back)).collect()
 }
 
 /// Children that an instance has let go.
@@ -155,7 +157,7 @@ mod tests {
         let vpc = ObjectKey::new("ec2.services.k8s.aws", "VPC", "n", format!("vpc{root}"));
         let child_of = |key: &ObjectKey, protected: bool| {
             let protected = if protected { vec![key.clone()] } else { vec![] };
-            (key.clone(), Child { uid: format!("uid-of-{}", key.name), protected })
+            (key.clone(), Child { uid: format!("uid-of-{}", key.name), taken_back: 0, protected })
         };
         let mut children = BTreeMap::from([child_of(&child, false)]);
         children.extend(protected.then(|| child_of(&vpc, true)));

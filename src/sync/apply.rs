@@ -178,6 +178,7 @@ impl Syncer {
         let followed = self.must_descend(revision, applied.as_ref(), &approved).await?;
         let mut stated: BTreeSet<ObjectKey> =
             checked.objects.iter().map(|(_, object)| object.key()).collect();
+        let loaded = stated.clone();
         let dying = dying(&listing.objects, &stated);
         for (object, path) in moved(&listing.objects, &stated, &checked.failed_paths, &revision.files) {
             let message =
@@ -208,7 +209,7 @@ impl Syncer {
         };
         let prune = self.judge_removals(&stored, &in_force, &instance_kinds, &approved);
         let mut writes = Self::applies(&checked, revision, &listing.objects);
-        writes.extend(removal_marks(&stored, &in_force, &prune, revision));
+        writes.extend(removal_marks(&stored, &loaded, &prune, revision));
         writes.extend(prune.deletes.iter().map(|key| Write::Delete { key: key.clone(), uid: None }));
         writes.push(Write::Apply {
             owner: names::OWNER_GIT.into(),
@@ -409,6 +410,7 @@ impl Syncer {
             match role(&object, &objects, &known) {
                 Role::Root => removals.push(Removal {
                     uid: object.metadata.uid.clone(),
+                    taken_back: times_taken_back(&object),
                     object: object.key(),
                     protected: stored.protected_below(&object.key(), self.settings.protection),
                 }),
@@ -482,23 +484,43 @@ struct Prune {
     in_use: BTreeMap<String, Vec<String>>,
 }
 
-/// Marks the definitions that are gone from Git and stay because they have instances, and takes the mark from
-/// those that are stated again: their controller tells of it.
-fn removal_marks(stored: &Mirror, in_force: &InForce, prune: &Prune, revision: &Revision) -> Vec<Write> {
-    let definitions = stored.of_kind(&GroupKind::new(names::KRO_GROUP, DEFINITION_KIND));
-    let marks = definitions.iter().filter_map(|definition| {
-        let key = definition.key();
-        let marked = definition.annotation(names::ANNOTATION_REMOVED).is_some();
-        let mut object = Object::new(&definition.gvk(), key.namespace.clone(), key.name.clone());
-        if prune.in_use.contains_key(&key.to_string()) {
-            let annotations = &mut object.metadata.annotations;
-            annotations.insert(names::ANNOTATION_REMOVED.into(), revision.label.clone());
-        } else if !marked || !in_force.stated.contains(&key) {
+/// Marks what is gone from Git and stays: root objects whose removal is held, and definitions that have instances,
+/// whose controller tells of it. What is stated again loses the mark, and a held removal that is taken back is
+/// counted: the approval that was told for it dies.
+fn removal_marks(
+    stored: &Mirror,
+    stated: &BTreeSet<ObjectKey>,
+    prune: &Prune,
+    revision: &Revision,
+) -> Vec<Write> {
+    let is_definition =
+        |key: &ObjectKey| key.group_kind() == GroupKind::new(names::KRO_GROUP, DEFINITION_KIND);
+    let marks = stored.all().into_iter().filter_map(|object| {
+        let key = object.key();
+        let removed_in = object.annotation(names::ANNOTATION_REMOVED);
+        let (text, mut taken_back) = (key.to_string(), times_taken_back(&object));
+        let is_held = prune.held.iter().any(|held| held.removals.contains_key(&text));
+        let mut marked = Object::new(&object.gvk(), key.namespace.clone(), key.name.clone());
+        let annotations = &mut marked.metadata.annotations;
+        if is_held || is_definition(&key) && prune.in_use.contains_key(&text) {
+            let removed_in = removed_in.unwrap_or(&revision.label);
+            annotations.insert(names::ANNOTATION_REMOVED.into(), removed_in.to_owned());
+        } else if removed_in.is_some() && stated.contains(&key) {
+            taken_back = taken_back.saturating_add(u32::from(!is_definition(&key)));
+        } else {
             return None;
         }
-        Some(Write::Apply { owner: names::OWNER_REMOVAL.into(), object })
+        if taken_back > 0 {
+            annotations.insert(names::ANNOTATION_TAKEN_BACK.into(), taken_back.to_string());
+        }
+        Some(Write::Apply { owner: names::OWNER_REMOVAL.into(), object: marked })
     });
     marks.collect()
+}
+
+/// How often the removal of a root object was held and taken back.
+fn times_taken_back(object: &Object) -> u32 {
+    object.annotation(names::ANNOTATION_TAKEN_BACK).and_then(|times| times.parse().ok()).unwrap_or_default()
 }
 
 /// What an instance makes cannot be stated in Git as well: two hands would write one object in turns, and

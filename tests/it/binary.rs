@@ -16,6 +16,7 @@ use std::time::{Duration, Instant};
 
 use fleetwright::simulator::{CallRecord, FaultRule};
 use hmac::{Hmac, KeyInit as _, Mac as _};
+use jiff::SignedDuration;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -71,8 +72,18 @@ struct Process {
 
 impl Process {
     fn start(name: &'static str, log: PathBuf, arguments: &[String]) -> Self {
+        Self::start_in(&[], name, log, arguments)
+    }
+
+    /// With more in its environment.
+    fn start_in(
+        environment: &[(&str, PathBuf)],
+        name: &'static str,
+        log: PathBuf,
+        arguments: &[String],
+    ) -> Self {
         let mut command = Command::new(BINARY);
-        command.args(arguments).stdin(Stdio::null());
+        command.envs(environment.iter().cloned()).args(arguments).stdin(Stdio::null());
         Self::spawn(name, log, &mut command)
     }
 
@@ -132,6 +143,8 @@ pub struct Bench {
     page_port: u16,
     webhook_port: u16,
     metrics_port: u16,
+    /// What makes the daemon's clock one that can be set, from its next start on.
+    clock: Option<PathBuf>,
     client: reqwest::Client,
     deliveries: u32,
     // Last, so that the processes are gone when it goes.
@@ -166,6 +179,7 @@ impl Bench {
             page_port,
             webhook_port,
             metrics_port,
+            clock: None,
             client: reqwest::Client::builder().timeout(Duration::from_secs(10)).build().unwrap(),
             deliveries: 0,
             home,
@@ -205,7 +219,27 @@ impl Bench {
     /// Starts the daemon.
     pub fn start_daemon(&mut self) {
         let arguments = self.configured();
-        self.daemon = Some(Process::start("run", self.path("run.log"), &arguments));
+        let clock = self.clock.iter().flat_map(|library| {
+            [("LD_PRELOAD", library.clone()), ("FLEETWRIGHT_CLOCK_MOVED_BY", self.path("clock"))]
+        });
+        let environment: Vec<_> = clock.collect();
+        self.daemon = Some(Process::start_in(&environment, "run", self.path("run.log"), &arguments));
+    }
+
+    /// Sets the clock of the daemon's machine, to the second, under a running daemon that was started after the
+    /// first call, too.
+    pub fn set_clock(&mut self, moved_by: SignedDuration) {
+        if self.clock.is_none() {
+            let library = self.path("set_clock.so");
+            let mut compiler = Command::new("cc");
+            compiler.args(["-shared", "-fPIC", "-O1", "-o"]).arg(&library);
+            let compiled = compiler.arg(data_path("set_clock.c")).arg("-ldl").status().unwrap();
+            assert!(compiled.success(), "the C compiler that the build needs as well");
+            self.clock = Some(library);
+        }
+        // Replaced whole: the daemon reads it at any moment.
+        std::fs::write(self.path("clock.new"), moved_by.as_secs().to_string()).unwrap();
+        std::fs::rename(self.path("clock.new"), self.path("clock")).unwrap();
     }
 
     /// Starts the daemon after something was done that needs to know its process.
@@ -525,6 +559,9 @@ fn free_ports<const N: usize>() -> [u16; N] {
 
 /// A file of `tests/data/e2e`.
 pub fn data(name: &str) -> String {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/e2e").join(name);
-    std::fs::read_to_string(path).unwrap()
+    std::fs::read_to_string(data_path(name)).unwrap()
+}
+
+fn data_path(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/e2e").join(name)
 }

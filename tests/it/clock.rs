@@ -1,5 +1,5 @@
 //! A machine's clock that is set while the daemon is down, at the worst moment: a create whose answer was lost,
-//! of something that AWS does not show yet. In the process, because a real one cannot set the machine's clock.
+//! of something that AWS does not show yet. `end_to_end::clock` does the same to a real process.
 
 use std::time::Duration;
 

@@ -3,6 +3,7 @@
 mod absence;
 mod accounts;
 mod change;
+mod clock;
 mod crash;
 mod definitions;
 mod kill;

@@ -181,6 +181,35 @@ async fn a_flip_that_loses_a_vpc_holds_everything_that_would_go_with_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_approval_of_a_loss_that_was_taken_back_does_nothing() {
+    let mut world = fleet(2).await;
+    network(&mut world, 0, "  create: false\n");
+    world.commit("no network of its own any more");
+    world.until("the loss is held", |handle| held(handle, 0).is_some()).await;
+    let (first, message) = held(&world.handle(), 0).unwrap();
+    network(&mut world, 0, "");
+    world.commit("it was a mistake");
+    world.until("nothing is held", |handle| held(handle, 0).is_none()).await;
+    world.write("approvals/late.yaml", approval(&message));
+    world.commit("approve what was asked for");
+    world
+        .until("it is told that it approves nothing", |handle| {
+            handle.sync.borrow().diagnostics.iter().any(|finding| finding.code == "approves-nothing")
+        })
+        .await;
+    network(&mut world, 0, "  create: false\n");
+    world.commit("the same mistake");
+    world.until("the loss is held again", |handle| held(handle, 0).is_some()).await;
+    let (second, message) = held(&world.handle(), 0).unwrap();
+    assert_ne!(first, second);
+    assert_eq!(deletions(&world), 0, "{:#?}", world.mutating_calls());
+    world.write("approvals/in-time.yaml", approval(&message));
+    world.commit("it is meant now");
+    world.until("it is gone", |handle| !exists(handle, "VPC", 0)).await;
+    world.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn one_root_loses_an_unprotected_child_without_an_approval() {
     let mut world = fleet(2).await;
     network(&mut world, 1, "  nat: false\n");

@@ -170,6 +170,37 @@ async fn a_protected_kind_is_replaced_only_with_annotation_and_approval_and_afte
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_approval_of_a_replacement_that_was_taken_back_does_nothing() {
+    let mut world = world().await;
+    started(&mut world, &[VPC]).await;
+    let asked = |handle: &Handle| terminal(handle, VPC, "ReplacementRequired");
+    vpc(&mut world, "10.1.0.0/16", ALLOWED);
+    world.commit("another block");
+    world.until("an approval is asked for", |handle| asked(handle).is_some()).await;
+    let first = approval(&asked(&world.handle()).unwrap());
+    vpc(&mut world, "10.0.0.0/16", ALLOWED);
+    world.commit("it was a mistake");
+    world.until("all is well again", |handle| is_ready(handle, VPC)).await;
+    world.write("late.yaml", first.clone());
+    world.commit("approve what was asked for");
+    world
+        .until("it is told that it approves nothing", |handle| {
+            handle.sync.borrow().diagnostics.iter().any(|finding| finding.code == "approves-nothing")
+        })
+        .await;
+    vpc(&mut world, "10.1.0.0/16", ALLOWED);
+    world.commit("the same mistake");
+    world.until("an approval is asked for again", |handle| asked(handle).is_some()).await;
+    let second = approval(&asked(&world.handle()).unwrap());
+    assert_ne!(first, second);
+    assert_eq!(calls(&world, "DeleteVpc"), 0);
+    world.write("in-time.yaml", second);
+    world.commit("it is meant now");
+    world.until("it is there anew", |handle| is_ready(handle, VPC) && incarnation(handle, VPC) == 2).await;
+    world.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_vanished_vpc_is_made_anew_only_with_an_approval_and_what_lives_in_it_waits() {
     let mut world = world().await;
     world.settings.resync = Duration::from_secs(60);
@@ -206,7 +237,8 @@ async fn a_vanished_vpc_is_made_anew_only_with_an_approval_and_what_lives_in_it_
     tokio::time::sleep(Duration::from_millis(400)).await;
     assert_eq!(world.mutating_calls(), before, "nothing is made anew by itself");
 
-    world.write("approval.yaml", approval(&message).replace("digest: \"", "digest: \"0"));
+    let (right, _) = message.split_once("digest: \"").unwrap().1.split_once('"').unwrap();
+    world.write("approval.yaml", approval(&message).replace(right, "0123456789abcdef"));
     world.commit("approve something else");
     tokio::time::sleep(Duration::from_millis(400)).await;
     assert_eq!(world.mutating_calls(), before, "a wrong digest does nothing");

@@ -2,7 +2,7 @@
 //! it holds before the daemon starts, while it runs, and after it has died.
 //!
 //! Whoever writes holds a lock and replaces the file whole. Whoever reads trusts nothing: a file that cannot
-//! be understood means that everything is frozen.
+//! be understood, or that is gone, means that everything is frozen.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -142,6 +142,15 @@ pub enum ControlError {
         /// What is wrong, without its content.
         message: String,
     },
+    /// The file was there once.
+    #[error(
+        "{} is gone, and nobody can tell what was frozen: write it anew with `fleetwright unfreeze --all`",
+        path.display()
+    )]
+    Missing {
+        /// The file.
+        path: PathBuf,
+    },
 }
 
 /// The wishes in a data directory.
@@ -156,13 +165,24 @@ impl Control {
         Self { directory: directory.into() }
     }
 
+    /// Makes the file of the freezes unless it was made before: from now on it must be there.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub(super) fn begin(&self) -> Result<(), ControlError> {
+        self.lock().map(drop)
+    }
+
     /// The freezes in force.
     ///
     /// # Errors
-    /// When they cannot be read or understood: then everything is frozen.
+    /// When they cannot be read or understood, or are gone: then everything is frozen.
     pub fn freezes(&self) -> Result<Vec<Freeze>, ControlError> {
-        let document: Option<Document> = self.read(FREEZES)?;
-        Ok(document.unwrap_or_default().freezes)
+        match self.read::<Document>(FREEZES)? {
+            Some(document) => Ok(document.freezes),
+            None if self.path(LOCK).exists() => Err(ControlError::Missing { path: self.path(FREEZES) }),
+            None => Ok(Vec::new()),
+        }
     }
 
     /// Adds a freeze; an earlier one of the same scope gives way.
@@ -180,11 +200,13 @@ impl Control {
     /// Lifts the freeze of a scope, with [`Scope::All`] every one, and answers those lifted.
     ///
     /// # Errors
-    /// As [`Control::freeze`]; a file that cannot be understood is replaced when all are lifted.
+    /// As [`Control::freeze`]; a file that is gone or cannot be understood is replaced when all are lifted.
     pub fn unfreeze(&self, scope: &Scope) -> Result<Vec<Freeze>, ControlError> {
         let _lock = self.lock()?;
         let freezes = match self.freezes() {
-            Err(ControlError::Corrupt { .. }) if *scope == Scope::All => Vec::new(),
+            Err(ControlError::Corrupt { .. } | ControlError::Missing { .. }) if *scope == Scope::All => {
+                Vec::new()
+            }
             freezes => freezes?,
         };
         let lifts = |freeze: &Freeze| *scope == Scope::All || freeze.scope == *scope;
@@ -268,10 +290,25 @@ impl Control {
         };
         fs::create_dir_all(&self.directory).map_err(failed("create", &self.directory))?;
         let path = self.path(LOCK);
+        if !path.exists() {
+            self.make_freezes().map_err(failed("write", &self.path(FREEZES)))?;
+        }
         let options = File::options().create(true).truncate(false).write(true).mode(0o600).to_owned();
         let file = options.open(&path).map_err(failed("open", &path))?;
         file.lock().map_err(failed("lock", &path))?;
         Ok(file)
+    }
+
+    /// Makes the file of the freezes, before the lock: where that is, this must be.
+    fn make_freezes(&self) -> std::io::Result<()> {
+        let new = self.path(&format!("{FREEZES}.{}", std::process::id()));
+        let mut file = File::options().create(true).truncate(true).write(true).mode(0o600).open(&new)?;
+        file.write_all(&serde_json::to_vec_pretty(&Document::default())?)?;
+        file.sync_all()?;
+        // Unlike a rename, it takes the place of nothing.
+        let made = fs::hard_link(&new, self.path(FREEZES));
+        fs::remove_file(&new)?;
+        made.or_else(|error| if error.kind() == ErrorKind::AlreadyExists { Ok(()) } else { Err(error) })
     }
 
     /// Replaces a file whole: a reader sees the old one or the new one, also after a crash.
@@ -328,6 +365,9 @@ pub(super) struct Freezes {
 impl Freezes {
     /// Without a data directory nothing is ever frozen.
     pub(super) fn new(control: Option<Control>) -> Self {
+        if let Some(Err(error)) = control.as_ref().map(Control::begin) {
+            tracing::error!(%error, "freezes cannot be kept");
+        }
         Self { control, read: Mutex::default() }
     }
 
@@ -401,11 +441,30 @@ mod tests {
     }
 
     #[test]
+    fn a_file_that_is_gone_freezes_everything_until_it_is_written_anew() {
+        let home = tempfile::tempdir().unwrap();
+        let control = Control::new(home.path().join("data"));
+        let freezes = Freezes::new(Some(control.clone()));
+        assert_eq!(*freezes.now(), Frozen::default(), "nobody has asked for anything");
+        control.freeze(freeze(account())).unwrap();
+        fs::remove_file(control.path(FREEZES)).unwrap();
+        assert!(freezes.now().broken.as_ref().unwrap().contains("is gone"));
+        assert!(control.freeze(freeze(Scope::All)).is_err(), "that would hide what is lost");
+        assert!(control.unfreeze(&account()).is_err());
+        let restarted = Freezes::new(Some(control.clone()));
+        assert!(restarted.now().broken.is_some());
+        control.unfreeze(&Scope::All).unwrap();
+        assert_eq!(*restarted.now(), Frozen::default());
+        assert_eq!(fs::read_dir(home.path().join("data")).unwrap().count(), 2, "the file and its lock");
+    }
+
+    #[test]
     fn what_is_no_file_or_is_huge_freezes_everything_and_is_not_read() {
         let home = tempfile::tempdir().unwrap();
         let control = Control::new(home.path());
         let freezes = Freezes::new(Some(control.clone()));
         let path = control.path(FREEZES);
+        fs::remove_file(&path).unwrap();
         fs::create_dir(&path).unwrap();
         assert!(freezes.now().broken.as_ref().unwrap().contains("this is not a file"));
         fs::remove_dir(&path).unwrap();

@@ -29,6 +29,9 @@ pub(super) struct Memory {
     /// What an approval must name.
     #[serde(skip_serializing_if = "Option::is_none")]
     held: Option<HeldHere>,
+    /// How often the loss of a living child, by its uid, was held and taken back.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    taken_back: BTreeMap<String, u32>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -57,6 +60,21 @@ impl Memory {
         let same = |inputs: &Inputs| inputs.generation == generation && inputs.definition == definition;
         if !self.inputs.as_ref().is_some_and(same) {
             self.inputs = Some(Inputs { generation, definition, epoch });
+        }
+    }
+
+    /// Takes note of children that were about to go, waited for an approval, and are wanted again: the approval
+    /// that was told for them dies.
+    pub(super) fn take_back(&mut self, living: &[Arc<Object>], desired: &[Object]) {
+        self.taken_back.retain(|uid, _| living.iter().any(|child| child.metadata.uid == *uid));
+        let Some(held) = &mut self.held else { return };
+        for key in desired.iter().map(Object::key) {
+            if held.removals.remove(&key.to_string()).is_some()
+                && let Some(child) = living.iter().find(|child| child.key() == key)
+            {
+                let times = self.taken_back.entry(child.metadata.uid.clone()).or_default();
+                *times = times.saturating_add(1);
+            }
         }
     }
 
@@ -95,6 +113,7 @@ impl InstanceController {
     pub(super) fn losing(
         &self,
         instance: &Object,
+        memory: &mut Memory,
         graph: &Graph,
         evaluation: &Evaluation,
         desired: &[Object],
@@ -102,6 +121,7 @@ impl InstanceController {
         let wanted: BTreeSet<ObjectKey> = desired.iter().map(Object::key).collect();
         // The mirror may lag: what it does not show yet, its event brings back here.
         let mut unwanted = self.mirror.children(&instance.key());
+        memory.take_back(&unwanted, desired);
         unwanted.retain(|child| !child.is_terminating() && !wanted.contains(&child.key()));
         let (children, undecided): (Vec<_>, Vec<_>) =
             unwanted.into_iter().partition(|child| graph.has_given_up(evaluation, child));
@@ -114,7 +134,9 @@ impl InstanceController {
         let unsure = undecided.iter().any(is_in_aws);
         let judged = children.iter().filter(|_| in_aws).map(|child| {
             let protected = self.mirror.protected_below(&child.key(), self.settings.protection);
-            (child.key(), Child { uid: child.metadata.uid.clone(), protected })
+            let uid = child.metadata.uid.clone();
+            let taken_back = memory.taken_back.get(&uid).copied().unwrap_or_default();
+            (child.key(), Child { uid, taken_back, protected })
         });
         Losing { judged: judged.collect(), children, unsure }
     }

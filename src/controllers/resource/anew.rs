@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::timing::{BUSY_POLL, FOREIGN_POLL, deletion_poll};
 use super::*;
 use crate::controllers::anchors::Anchors;
-use crate::plan::guard::{HeldHere, approval_of, digest_of};
+use crate::plan::guard::{HeldHere, approval_of, digest_of, thing};
 use crate::redact::{Fields, mask};
 use crate::store::approvals;
 
@@ -53,6 +53,23 @@ fn lives_by(kind: &GroupKind) -> &'static [&'static str] {
     }
 }
 
+/// The object with the number of times that what would make it anew was held and taken back: an approval is
+/// for one occasion.
+fn occasion(object: &Object) -> String {
+    thing(&object.key(), &object.metadata.uid, remembered(object, "takenBack").unwrap_or_default())
+}
+
+/// AWS has the object, and it can be as wanted without being made anew. An approval that was told for the
+/// contrary dies.
+pub(super) fn nothing_is_lost(subject: &Subject, report: &mut Report) {
+    if remembered::<HeldHere>(&subject.object, "held").is_some() {
+        let times: u32 = remembered(&subject.object, "takenBack").unwrap_or_default();
+        report.own("takenBack", json!(times.saturating_add(1)));
+    }
+    report.own("held", Value::Null);
+    report.own("vanished", Value::Null);
+}
+
 fn allows_replacement(object: &Object) -> bool {
     object.annotation(names::ANNOTATION_REPLACE) == Some("allowed")
 }
@@ -78,7 +95,7 @@ impl ResourceController {
         }
         if replaced.is_none() && self.settings.protection.covers(&key.group_kind()) {
             let incarnation = subject.desired.incarnation;
-            let digest = digest_of([format!("vanished {key} {} {incarnation}", subject.object.metadata.uid)]);
+            let digest = digest_of([format!("vanished {} {incarnation}", occasion(&subject.object))]);
             if !self.mirror.approvals().contains(&digest) {
                 let message = format!(
                     "vanished from AWS behind our back, and is not made anew by itself: delete it in Git, or \
@@ -199,9 +216,8 @@ impl ResourceController {
             ways.push(format!("remove the annotation `{}`", names::ANNOTATION_DELETION_POLICY));
         }
         if self.settings.protection.covers(&key.group_kind()) {
-            let uid = &subject.object.metadata.uid;
-            let life = subject.desired.incarnation;
-            let digest = digest_of([format!("replace {key} {uid} {life} {field} {present} {desired}")]);
+            let (occasion, life) = (occasion(&subject.object), subject.desired.incarnation);
+            let digest = digest_of([format!("replace {occasion} {life} {field} {present} {desired}")]);
             if !self.mirror.approvals().contains(&digest) {
                 let reason = format!("would be replaced, because {told}");
                 report.own("held", json!(HeldHere::one(&digest, &reason, &key)));
@@ -254,6 +270,7 @@ impl ResourceController {
         };
         if self.held(subject).is_none() {
             tracing::warn!(object = %subject.desired.key, reason = replacing.reason, "is replaced");
+            report.own("held", Value::Null);
             // Durable before the first delete: who comes after a crash knows that this was wanted.
             report.own("replacing", json!(replacing));
             subject.object = self.store.update_status(&subject.desired.key, None, report.status()).await?;

@@ -1,5 +1,6 @@
 //! An object that is wanted: observe, compare, perform, until AWS is as the store says.
 
+use super::anew::nothing_is_lost;
 use super::timing::{BUSY_POLL, LAG_POLL, progress_poll};
 use super::*;
 
@@ -8,8 +9,6 @@ const ROUNDS: usize = 6;
 
 impl ResourceController {
     pub(super) async fn sync(&self, mut subject: Subject, mut report: Report) -> Result<Next, StoreError> {
-        report.own("held", Value::Null);
-        report.own("vanished", Value::Null);
         for round in 0..ROUNDS {
             let looked_at = self.clock.now();
             let observed = match subject.manager.observe(&subject.session, &subject.desired).await {
@@ -44,6 +43,9 @@ impl ResourceController {
                     return self.write(&subject.object, report, stop).await;
                 }
             };
+            if observed.is_some() {
+                nothing_is_lost(&subject, &mut report);
+            }
             if steps.is_empty() {
                 let next = self.conclude(&subject, &mut report, observed.as_ref());
                 return self.write(&subject.object, report, next).await;

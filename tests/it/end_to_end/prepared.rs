@@ -58,18 +58,20 @@ impl Fleet {
     /// The fleet, with its daemon, which has looked at everything and may change it.
     pub(super) async fn new(options: Options) -> Self {
         let mut fleet = Self::without_daemon(options).await;
+        fleet.begin().await;
+        fleet
+    }
+
+    /// Starts the daemon, and waits until it has looked at everything and may change it.
+    pub(super) async fn begin(&mut self) {
         // A copy is another store than the one that made the fleet.
-        fleet.bench.wish_take_over();
-        fleet.bench.start_daemon();
-        let first = fleet.first.clone();
-        fleet.bench.until_in_force(&first).await;
-        fleet
-            .bench
-            .until("it has looked at AWS", async || !fleet.bench.calls(fleet.before).await.is_empty())
-            .await;
-        fleet.until_taken_over().await;
-        fleet.before = fleet.bench.until_quiet(QUIET).await;
-        fleet
+        self.bench.wish_take_over();
+        self.bench.start_daemon();
+        self.bench.until_in_force(&self.first).await;
+        let has_looked = async || !self.bench.calls(self.before).await.is_empty();
+        self.bench.until("it has looked at AWS", has_looked).await;
+        self.until_taken_over().await;
+        self.before = self.bench.until_quiet(QUIET).await;
     }
 
     /// The fleet before its daemon starts.

@@ -79,33 +79,25 @@ async fn a_removed_cluster_is_held_until_approved_and_then_goes_in_reverse_order
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_whole_fleet_goes_by_one_commit_that_approves_it() {
+async fn a_whole_fleet_removed_by_one_commit_goes_when_it_is_approved() {
     let mut fleet = Fleet::new(Options::default()).await;
-    // The digest is known from a try that was taken back.
-    for file in ["clusters/one.yaml", "clusters/two.yaml", "platform/auditor.yaml"] {
-        fleet.bench.repository.remove(file);
-    }
-    fleet.take("remove them all").await;
-    let approval = fleet.approval().await;
-    let tree = fleet.first.clone();
-    fleet.bench.repository.revert_to(&tree);
-    fleet.take("not yet").await;
-    assert_eq!(fleet.held().await, Vec::<Vec<String>>::new());
-    fleet.stays_untouched().await;
     // Clusters, accounts, namespaces and definitions, all at once.
     for directory in ["accounts", "clusters", "definitions", "platform"] {
         fleet.bench.repository.remove_all(directory);
     }
-    fleet.bench.repository.write("approvals/all.yaml", &approval);
+    let note = "apiVersion: v1\nkind: Namespace\nmetadata: {name: the-end}\n";
+    fleet.bench.repository.write("the-end.yaml", note);
     fleet.take("the end").await;
+    assert_eq!(fleet.held().await, [[instance("one"), instance("two"), ROLE.to_owned()]]);
+    fleet.stays_untouched().await;
+    fleet.bench.repository.write("approvals/all.yaml", &fleet.approval().await);
+    fleet.take("it is meant").await;
     until_gone(&fleet, "one").await;
     until_gone(&fleet, "two").await;
+    let stays = ["Approval.", "HandOver.", "Revision.", "Namespace/the-end"];
     let left = async || {
         let objects = fleet.bench.objects().await;
-        objects
-            .into_keys()
-            .filter(|key| !["Approval.", "HandOver.", "Revision."].iter().any(|kind| key.starts_with(kind)))
-            .collect::<Vec<_>>()
+        objects.into_keys().filter(|key| !stays.iter().any(|kind| key.starts_with(kind))).collect::<Vec<_>>()
     };
     fleet.bench.until("the store is empty", async || left().await.is_empty()).await;
     let calls = fleet.changes().await;
@@ -116,6 +108,37 @@ async fn a_whole_fleet_goes_by_one_commit_that_approves_it() {
         assert!(rest.is_empty(), "{rest:#?}");
     }
     assert_eq!(owned_in(&fleet.bench.snapshot().await), BTreeMap::new());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_approval_of_a_removal_that_was_taken_back_does_nothing() {
+    let mut fleet = Fleet::new(Options::default()).await;
+    let manifest = fleet.bench.repository.read("clusters/one.yaml");
+    fleet.bench.repository.remove("clusters/one.yaml");
+    fleet.take("remove a cluster").await;
+    let approval = fleet.approval().await;
+    fleet.bench.repository.write("clusters/one.yaml", &manifest);
+    fleet.take("it was a mistake").await;
+    assert_eq!(fleet.held().await, Vec::<Vec<String>>::new());
+    fleet.bench.repository.write("approvals/late.yaml", &approval);
+    fleet.take("approve what was asked for").await;
+    fleet.until_told("approves nothing that is held").await;
+    fleet.bench.repository.remove("clusters/one.yaml");
+    fleet.take("the same mistake").await;
+    assert_eq!(fleet.held().await, [[instance("one")]]);
+    fleet.stays_untouched().await;
+    // Also in one commit with the removal, and after one more turn.
+    fleet.bench.repository.write("clusters/one.yaml", &manifest);
+    fleet.bench.repository.remove("approvals/late.yaml");
+    fleet.take("once more a mistake").await;
+    fleet.bench.repository.remove("clusters/one.yaml");
+    fleet.bench.repository.write("approvals/late.yaml", &approval);
+    fleet.take("a third time").await;
+    assert_eq!(fleet.held().await, [[instance("one")]]);
+    fleet.stays_untouched().await;
+    fleet.bench.repository.write("approvals/in-time.yaml", &fleet.approval().await);
+    fleet.take("it is meant now").await;
+    until_gone(&fleet, "one").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -27,7 +27,7 @@ use crate::controllers::accounts::Accounts;
 use crate::controllers::argocd::{Directory, HandOver, Hub};
 use crate::controllers::definition::DefinitionController;
 use crate::controllers::executor::Executor;
-use crate::controllers::gate::{Control, Gate, Holds, TakeOver};
+use crate::controllers::gate::{Control, Gate, Holds, Survey, TakeOver};
 use crate::controllers::graphs::Graphs;
 use crate::controllers::instance::InstanceController;
 use crate::controllers::losses::Losses;
@@ -297,9 +297,15 @@ impl Daemon {
                 stop.clone(),
             ),
         );
+        let state = syncer.state();
+        let in_force = move || state.borrow().revision.is_some();
+        spawn.endless("markers", {
+            let (gate, accounts, sessions) = (gate.clone(), accounts.clone(), sessions.clone());
+            let survey =
+                Survey::new(gate, accounts, sessions, clock.clone(), settings.resync, in_force.clone());
+            survey.run(changed.clone(), stop.clone())
+        });
         if let Some(control) = control {
-            let state = syncer.state();
-            let in_force = move || state.borrow().revision.is_some();
             let (gate, sessions) = (gate.clone(), sessions.clone());
             let take_over = TakeOver::new(gate, control, accounts.clone(), sessions, clock.clone(), in_force);
             spawn.endless("take-over", take_over.run(stop.clone()));

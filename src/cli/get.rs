@@ -297,7 +297,8 @@ fn sync_text(sync: &Value) -> String {
     let mode = if observes { "observe: AWS is not changed" } else { "reconcile" };
     line("Mode:", mode.to_owned());
     let held = sync.get("heldBecause").and_then(Value::as_array);
-    for sentence in held.into_iter().flatten().filter(|_| !observes) {
+    // The first of a daemon that only observes is what its mode says.
+    for sentence in held.into_iter().flatten().skip(usize::from(observes)) {
         line("Held:", text(sentence, ""));
     }
     line("Revision:", text(sync, "/revision/label"));
@@ -372,6 +373,11 @@ mod tests {
         Fetched:    2026-03-02T10:07:12Z
         Findings:   2 errors, 1 warning
         ");
+        let mut sync = sync;
+        sync["heldBecause"] =
+            json!(["Observe mode: AWS is not changed.", "Account 1 is not changed: take-over"]);
+        assert!(sync_text(&sync).contains("Held:       Account 1 is not changed: take-over\n"));
+        assert!(!sync_text(&sync).contains("Observe mode"));
         assert_eq!(nothing("Clusters", None, Some("a")), "there are no clusters in namespace `a`\n");
         assert_eq!(nothing("clusters", Some("x"), None), "there is no cluster of the name `x`\n");
         assert_eq!(nothing("vpcs", None, None), "there are no objects of kind vpcs\n");

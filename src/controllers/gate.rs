@@ -8,17 +8,18 @@
 
 mod control;
 mod marker;
+mod survey;
 mod take_over;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::Serialize;
 use tokio::sync::watch;
 
 use crate::api::provenance::path_of_source;
 use crate::api::{AccountId, Object, ObjectKey, names};
-use crate::aws::{Marker, Session};
+use crate::aws::{AwsError, Marker, Session};
 use crate::clock::Clock;
 use crate::config::{Mode, Observe};
 use crate::store::ObjectStore;
@@ -28,6 +29,7 @@ use super::executor::Failure;
 use super::resource::Settings;
 
 pub use control::{Control, ControlError, Freeze, Frozen, Scope, Wish};
+pub use survey::Survey;
 pub use take_over::TakeOver;
 
 use control::Freezes;
@@ -132,6 +134,8 @@ pub struct Gate {
     mirror: Arc<Mirror>,
     freezes: Freezes,
     markers: Markers,
+    /// Why accounts are not changed, as far as anybody has looked.
+    held: Mutex<BTreeMap<AccountId, Refusal>>,
     holds: watch::Sender<Holds>,
 }
 
@@ -168,7 +172,7 @@ impl Gate {
         let frozen = (*freezes.now()).clone();
         let (holds, _) = watch::channel(Holds { mode, observe: observe.clone(), frozen, ..Holds::none() });
         let markers = Markers::new(store, settings.fleet.clone(), clock);
-        Self { mode, observe, mirror, freezes, markers, holds }
+        Self { mode, observe, mirror, freezes, markers, held: Mutex::default(), holds }
     }
 
     /// What keeps AWS from being changed, kept current.
@@ -199,9 +203,9 @@ impl Gate {
         let admitted = self.markers.admit(session).await;
         match &admitted {
             Ok(_) => self.hold_account(session.account(), None),
-            Err(Failure::Refused(refusal)) => self.hold_account(session.account(), Some(refusal.to_string())),
-            Err(_) => {}
-        }
+            Err(Failure::Refused(refusal)) => self.hold_account(session.account(), Some(refusal)),
+            Err(_) => false,
+        };
         admitted
     }
 
@@ -215,11 +219,50 @@ impl Gate {
         Ok(other)
     }
 
-    fn hold_account(&self, account: &AccountId, why: Option<String>) {
-        self.holds.send_if_modified(|holds| match why {
-            Some(why) => holds.accounts.insert(account.clone(), why.clone()).as_ref() != Some(&why),
-            None => holds.accounts.remove(account).is_some(),
-        });
+    /// Tells whom the marker of an account names, without a change. Answers whether it keeps us from one.
+    ///
+    /// # Errors
+    /// When AWS cannot be asked.
+    pub async fn survey(&self, session: &Session) -> Result<bool, AwsError> {
+        let account = session.account();
+        let observes = self.mode == Mode::Observe || self.observe.accounts.contains(account);
+        // Whoever only looks needs no permission for more than that.
+        let found = self
+            .markers
+            .peek(session)
+            .await?
+            .filter(|refusal| !(observes && matches!(refusal, Refusal::NotPermitted(_))));
+        if self.hold_account(account, found.as_ref())
+            && let Some(refusal) = &found
+        {
+            tracing::warn!(%account, "{refusal}");
+        }
+        Ok(found.is_some())
+    }
+
+    /// Answers whether that is news.
+    fn hold_account(&self, account: &AccountId, why: Option<&Refusal>) -> bool {
+        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = match why {
+            Some(why) => held.insert(account.clone(), why.clone()),
+            None => held.remove(account),
+        };
+        let is_news = before.as_ref() != why;
+        if is_news {
+            self.holds.send_modify(|holds| {
+                let told = held.iter().map(|(account, why)| (account.clone(), why.to_string()));
+                holds.accounts = told.collect();
+            });
+        }
+        is_news
+    }
+
+    /// Why AWS is not changed for an object, also while nothing is to be changed: all that [`Gate::judge`] says,
+    /// and what was last found out about the account.
+    pub fn tell(&self, subject: &Subject<'_>) -> Option<Refusal> {
+        let known =
+            || self.held.lock().unwrap_or_else(PoisonError::into_inner).get(subject.account?).cloned();
+        self.judge(subject).err().or_else(known)
     }
 
     /// Whether AWS may be changed for an object, as far as this can be told without asking AWS.
@@ -254,7 +297,7 @@ impl Gate {
                 return None;
             }
             let (key, annotations) = (part.key(), &part.metadata.annotations);
-            self.judge(&Subject { key: &key, annotations, account: Some(&account) }).err()
+            self.tell(&Subject { key: &key, annotations, account: Some(&account) })
         })
     }
 

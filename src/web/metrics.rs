@@ -46,6 +46,11 @@ struct OutcomeLabel {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct AccountLabel {
+    account: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct ScopeLabel {
     account: String,
     region: String,
@@ -105,6 +110,7 @@ pub struct Metrics {
     sync_errors: Gauge,
     held: Gauge,
     freezes: Gauge,
+    accounts_held: Family<AccountLabel, Gauge>,
     orphans: Family<ScopeLabel, Gauge>,
     orphans_unknown: Family<ScopeLabel, Gauge>,
     queues: Family<QueueLabel, Gauge>,
@@ -128,6 +134,7 @@ impl Metrics {
             sync_errors: Gauge::default(),
             held: Gauge::default(),
             freezes: Gauge::default(),
+            accounts_held: Family::default(),
             orphans: Family::default(),
             orphans_unknown: Family::default(),
             queues: Family::default(),
@@ -156,6 +163,11 @@ impl Metrics {
                 "freezes",
                 "Freezes in force, and one more while the file that holds them cannot be understood",
                 metrics.freezes.clone(),
+            );
+            registry.register(
+                "accounts_held",
+                "Accounts that are not changed: another daemon does, or a permission is missing",
+                metrics.accounts_held.clone(),
             );
             registry.register(
                 "orphans",
@@ -214,6 +226,10 @@ impl Metrics {
         set(&self.held, held + fleet.held_by_graphs.len());
         let frozen = &fleet.sync.holds.frozen;
         set(&self.freezes, frozen.freezes.len() + usize::from(frozen.broken.is_some()));
+        self.accounts_held.clear();
+        for account in fleet.sync.holds.accounts.keys() {
+            set(&self.accounts_held.get_or_create(&AccountLabel { account: account.to_string() }), 1);
+        }
         let Orphans { orphans, unknown, .. } = &snapshot.orphans;
         self.orphans.clear();
         for orphan in orphans {

@@ -274,6 +274,19 @@ async fn health_and_metrics() {
     );
     ready.send_replace(true);
     assert_eq!(status("/readyz").await, StatusCode::OK);
+    let mut held = Holds::none();
+    held.accounts.insert("222222222222".parse().unwrap(), "another daemon works here".into());
+    let of_held = metrics::router(
+        Arc::new(Metrics::new()),
+        watch::channel(Arc::new(snapshot_in(&held))).1,
+        watch::channel(true).1,
+        watch::channel(held).1,
+        None,
+    );
+    let page = text(send(of_held.clone(), get("/metrics")).await).await;
+    assert!(page.contains("fleetwright_accounts_held{account=\"222222222222\"} 1\n"), "{page}");
+    let health = text(send(of_held, get("/healthz")).await).await;
+    assert!(health.contains("222222222222 is not changed: another daemon works here"), "{health}");
     let page = text(send(router, get("/metrics")).await).await;
     for line in [
         "fleetwright_clusters{state=\"ready\"} 1",

@@ -1,9 +1,13 @@
 //! What keeps a daemon from changing AWS: what is only observed, and what people have frozen.
 
+use std::sync::Arc;
+
 use fleetwright::api::find_condition;
 use fleetwright::config::Observe;
 use fleetwright::controllers::gate::{Control, Freeze, Scope};
+use fleetwright::controllers::resource::Mode;
 use fleetwright::daemon::Handle;
+use fleetwright::store::Embedded;
 use jiff::Timestamp;
 
 use crate::support::{World, is_ready};
@@ -136,6 +140,54 @@ async fn an_observed_path_is_not_changed_while_the_rest_is() {
     assert!(told[1].contains("`prods`") && told[1].contains("did you mean `prod`?"), "{told:#?}");
     assert_eq!(vpcs(&world, ONE).await, 1);
     world.stop().await;
+}
+
+/// What is told of an account that is not changed.
+fn held_account(handle: &Handle, account: &str) -> Option<String> {
+    handle.holds.borrow().accounts.get(&account.parse().unwrap()).cloned()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lost_store_says_that_a_take_over_is_needed_before_any_change_is_wanted() {
+    let mut world = world().await;
+    world.start();
+    world
+        .until("both accounts are made and marked", |handle| {
+            [("one", "net"), ("one", "trial"), ("two", "net")]
+                .iter()
+                .all(|(namespace, name)| is_ready(handle, &key(namespace, name)))
+        })
+        .await;
+    world.stop().await;
+    // The store is lost, and one account cannot be reached.
+    let iam = aws_sdk_iam::Client::new(&world.sdk(TWO, "us-east-1"));
+    let all = "arn:aws:iam::aws:policy/AdministratorAccess";
+    iam.detach_role_policy().role_name("fleet").policy_arn(all).send().await.unwrap();
+    iam.delete_role().role_name("fleet").send().await.unwrap();
+    let ours = world.mutating_calls();
+    for mode in [Mode::Observe, Mode::Reconcile] {
+        world.store = Arc::new(Embedded::in_memory(world.clock.clone()).unwrap());
+        world.settings.mode = mode;
+        world.start();
+        world
+            .until("the account is told", |handle| {
+                let told = held_account(handle, ONE).unwrap_or_default();
+                told.contains("another daemon works here")
+                    && told.contains(&format!("fleetwright take-over --account {ONE}"))
+                    && is_ready(handle, &key("one", "net"))
+            })
+            .await;
+        assert_eq!(held_account(&world.handle(), TWO), None, "nobody can tell");
+        if mode == Mode::Reconcile {
+            world
+                .until("the objects tell it", |handle| {
+                    changes_held(handle, &key("one", "net")).is_some_and(|told| told.contains("take-over"))
+                })
+                .await;
+        }
+        world.stop().await;
+    }
+    assert_eq!(world.mutating_calls(), ours);
 }
 
 /// What a resource tells of that which keeps it from being changed.

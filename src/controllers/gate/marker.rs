@@ -1,7 +1,7 @@
 //! One daemon per fleet and account: the marker in AWS says which store changes it (decisions 6).
 //!
-//! It is looked at before changes and never otherwise: a quiet daemon makes no call. A look holds for
-//! [`LOOK`], so a daemon that was superseded notices within that time of its clock.
+//! It is looked at before changes, and once when the daemon begins: a quiet daemon makes no call. A look holds
+//! for [`LOOK`], so a daemon that was superseded notices within that time of its clock.
 
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -128,6 +128,18 @@ impl Markers {
         };
         found?;
         Ok(self.us().await?.term)
+    }
+
+    /// What keeps us from changing the account of a session, as far as reading the marker tells.
+    pub(super) async fn peek(&self, session: &Session) -> Result<Option<Refusal>, AwsError> {
+        let seen = match read_marker(session, &self.fleet).await {
+            Err(error) if is_denied(&error) => return Ok(Some(self.not_permitted(session, &error))),
+            seen => seen?,
+        };
+        let own = self.store.identity();
+        // A later term of this store than it knows of itself was given to its original, or to a copy.
+        let other = seen.filter(|seen| seen.store != own.id || seen.term > own.term);
+        Ok(other.map(|other| self.another(session, &other)))
     }
 
     /// Makes the marker name us, unless it names another store: that one is the answer.

@@ -54,6 +54,7 @@ const RULES: &[Rule] = &[
     rule("", "nodeRoleRef", "nodeRole", (IAM, "Role"), ARN),
     rule("", "serviceAccountRoleRef", "serviceAccountRoleARN", (IAM, "Role"), ARN),
     rule("", "targetRoleRef", "targetRoleARN", (IAM, "Role"), ARN),
+    rule("InstanceProfile", "roleRef", "role", (IAM, "Role"), "/spec/name"),
     rule("", "roleRef", "roleARN", (IAM, "Role"), ARN),
 ];
 

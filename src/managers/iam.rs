@@ -1,8 +1,10 @@
-//! AWS IAM: roles and customer managed policies. IAM is global; the Region of an object says only where it is kept.
+//! AWS IAM: roles, customer managed policies, instance profiles, token issuers. IAM is global; the Region of an object says only where it is kept.
 //!
 //! IAM is eventually consistent: what one call made, the next may not see for some seconds (IAM User Guide,
 //! "Changes that I make are not always immediately visible"). Such answers are `Propagating`.
 
+pub mod instance_profile;
+pub mod open_id_connect_provider;
 pub mod policy;
 pub mod role;
 
@@ -12,8 +14,10 @@ use aws_sdk_iam::types::Tag;
 use serde_json::Value;
 
 use super::fields::{list, text, texts};
+use super::tagging::{self, TagChanges};
+use super::{Desired, Observed};
 use crate::aws::{AwsError, ErrorClass};
-use crate::plan::Step;
+use crate::plan::{Operation, Step};
 
 pub(crate) const GROUP: &str = "iam.services.k8s.aws";
 
@@ -39,6 +43,28 @@ fn tag_list(operation: &'static str, step: &Step) -> Result<Vec<Tag>, AwsError> 
 
 fn tag_keys(step: &Step) -> Vec<String> {
     texts(step.argument("tagKeys"), "").unwrap_or_default()
+}
+
+/// The steps that set tags right: `Tag` and `Untag` with the kind's name, each begun by the kind.
+fn tag_steps(
+    desired: &Desired,
+    observed: &Observed,
+    kind: &str,
+    step: &dyn Fn(&str, Operation, String) -> Step,
+) -> Vec<Step> {
+    let changes = TagChanges::between(desired, observed);
+    let mut steps = Vec::new();
+    if !changes.set.is_empty() {
+        let summary = format!("set {}", tagging::named(changes.set.keys()));
+        let set = step(&format!("Tag{kind}"), Operation::Update, summary);
+        steps.push(set.with("tags", tagging::as_pairs(&changes.set)));
+    }
+    if !changes.remove.is_empty() {
+        let summary = format!("remove {}", tagging::named(&changes.remove));
+        let remove = step(&format!("Untag{kind}"), Operation::Delete, summary);
+        steps.push(remove.with("tagKeys", changes.remove.into_iter().collect::<Vec<_>>()));
+    }
+    steps
 }
 
 /// Gives an error of a mutating call the class that it has in IAM.

@@ -19,6 +19,8 @@ pub fn all() -> Vec<Arc<dyn Manager>> {
         Arc::new(eks::cluster::ClusterManager),
         Arc::new(eks::nodegroup::NodegroupManager),
         Arc::new(eks::pod_identity_association::PodIdentityAssociationManager),
+        Arc::new(iam::instance_profile::InstanceProfileManager),
+        Arc::new(iam::open_id_connect_provider::OpenIdConnectProviderManager),
         Arc::new(iam::policy::PolicyManager),
         Arc::new(iam::role::RoleManager),
     ]

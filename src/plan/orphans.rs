@@ -237,7 +237,7 @@ fn document(digest: &str, entries: &BTreeSet<String>) -> String {
 }
 
 /// The order in which kinds go: what uses others before what it uses. Kinds that are not named go last.
-const ORDER: [&str; 14] = [
+const ORDER: [&str; 16] = [
     "PodIdentityAssociation",
     "AccessEntry",
     "Addon",
@@ -250,6 +250,8 @@ const ORDER: [&str; 14] = [
     "RouteTable",
     "SecurityGroup",
     "VPC",
+    "InstanceProfile",
+    "OpenIDConnectProvider",
     "Role",
     "Policy",
 ];

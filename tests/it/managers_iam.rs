@@ -79,6 +79,76 @@ pub async fn role_life(aws: &Aws) {
 }
 
 #[tokio::test(start_paused = true)]
+async fn an_instance_profile_holds_one_role_at_a_time() {
+    instance_profile_life(&Aws::simulated().await).await;
+}
+
+pub async fn instance_profile_life(aws: &Aws) {
+    let role = |name: &str| {
+        let spec = json!({"name": name, "assumeRolePolicyDocument": trust("ec2.amazonaws.com")});
+        aws.resource("Role", name, spec)
+    };
+    let (mut first, mut second) = (role("nodes-a"), role("nodes-b"));
+    first.reach().await;
+    second.reach().await;
+    let spec = json!({
+        "name": "nodes", "path": "/team/", "role": "nodes-a", "tags": [{"key": "team", "value": "edge"}],
+    });
+    let mut profile = aws.resource("InstanceProfile", "nodes", spec);
+    assert_eq!(profile.reach().await, ["CreateInstanceProfile", "AddRoleToInstanceProfile"]);
+    assert_eq!(profile.arn(), format!("arn:aws:iam::{}:instance-profile/team/nodes", aws.session.account()));
+    let moved = profile.change("role", json!("nodes-b")).await;
+    assert_eq!(moved, ["RemoveRoleFromInstanceProfile", "AddRoleToInstanceProfile"]);
+    assert_eq!(profile.observe().await.unwrap().spec["role"], "nodes-b");
+    assert_eq!(profile.change("tags", json!([])).await, ["UntagInstanceProfile"]);
+    let tagged = profile.change("tags", json!([{"key": "team", "value": "core"}])).await;
+    assert_eq!(tagged, ["TagInstanceProfile"]);
+    assert_eq!(profile.listed(&[]).await.unwrap().arn, profile.arn());
+    assert_eq!(profile.change("role", json!(null)).await, ["RemoveRoleFromInstanceProfile"]);
+    assert_eq!(profile.change("role", json!("nodes-a")).await, ["AddRoleToInstanceProfile"]);
+    assert_eq!(profile.remove().await, ["RemoveRoleFromInstanceProfile", "DeleteInstanceProfile"]);
+    first.remove().await;
+    second.remove().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_token_issuer_follows_its_spec_to_the_end() {
+    open_id_connect_provider_life(&Aws::simulated().await).await;
+}
+
+/// Apart from its life, because moto has no call that changes audiences.
+#[tokio::test(start_paused = true)]
+async fn a_token_issuer_s_audiences_are_added_before_others_go() {
+    let aws = Aws::simulated().await;
+    let spec = json!({"url": "https://tokens.example.com", "clientIDs": ["first"]});
+    let mut provider = aws.resource("OpenIDConnectProvider", "issuer", spec);
+    provider.reach().await;
+    let clients = provider.change("clientIDs", json!(["second"])).await;
+    assert_eq!(clients, ["AddClientIDToOpenIDConnectProvider", "RemoveClientIDFromOpenIDConnectProvider"]);
+    assert_eq!(provider.observe().await.unwrap().spec["clientIDs"], json!(["second"]));
+    provider.remove().await;
+}
+
+pub async fn open_id_connect_provider_life(aws: &Aws) {
+    let spec = json!({
+        "url": "https://oidc.eks.eu-west-1.amazonaws.com/id/0123456789ABCDEF", "clientIDs": ["sts.amazonaws.com"],
+        "thumbprints": ["06B25927C42A721631C1EFD9431E648FA62E1E39"], "tags": [{"key": "team", "value": "edge"}],
+    });
+    let mut provider = aws.resource("OpenIDConnectProvider", "cluster", spec);
+    assert_eq!(provider.reach().await, ["CreateOpenIDConnectProvider"]);
+    let account = aws.session.account();
+    let host = "oidc.eks.eu-west-1.amazonaws.com/id/0123456789ABCDEF";
+    assert_eq!(provider.arn(), format!("arn:aws:iam::{account}:oidc-provider/{host}"));
+    let thumbprints = provider.change("thumbprints", json!(["1".repeat(40)])).await;
+    assert_eq!(thumbprints, ["UpdateOpenIDConnectProviderThumbprint"]);
+    let tagged = provider.change("tags", json!([{"key": "team", "value": "core"}])).await;
+    assert_eq!(tagged, ["TagOpenIDConnectProvider"]);
+    assert_eq!(provider.change("tags", json!([])).await, ["UntagOpenIDConnectProvider"]);
+    assert_eq!(provider.listed(&[]).await.unwrap().arn, provider.arn());
+    assert_eq!(provider.remove().await, ["DeleteOpenIDConnectProvider"]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_policy_in_use_is_in_use() {
     let aws = Aws::simulated().await;
     let mut policy = aws.resource(

@@ -51,3 +51,15 @@ async fn role() {
     let Some(aws) = moto("role").await else { return };
     managers_iam::role_life(&aws).await;
 }
+
+#[tokio::test]
+async fn instance_profile() {
+    let Some(aws) = moto("instance-profile").await else { return };
+    managers_iam::instance_profile_life(&aws).await;
+}
+
+#[tokio::test]
+async fn open_id_connect_provider() {
+    let Some(aws) = moto("open-id-connect-provider").await else { return };
+    managers_iam::open_id_connect_provider_life(&aws).await;
+}

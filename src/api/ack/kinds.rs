@@ -62,6 +62,11 @@ static KINDS: LazyLock<Vec<AckKind>> = LazyLock::new(|| {
             "eks",
             "PodIdentityAssociation",
         ),
+        AckKind::new::<iam::InstanceProfileSpec, iam::InstanceProfileStatus>("iam", "InstanceProfile"),
+        AckKind::new::<iam::OpenIdConnectProviderSpec, iam::OpenIdConnectProviderStatus>(
+            "iam",
+            "OpenIDConnectProvider",
+        ),
         AckKind::new::<iam::PolicySpec, iam::PolicyStatus>("iam", "Policy"),
         AckKind::new::<iam::RoleSpec, iam::RoleStatus>("iam", "Role"),
     ]

@@ -22,7 +22,9 @@ impl NaturalKey {
     /// The natural key of a spec; none where a kind has no such key, or a part of it is not known.
     pub fn of(kind: &GroupKind, spec: &Value) -> Option<Self> {
         let fields: &[&str] = match (kind.group.as_str(), kind.kind.as_str()) {
-            ("iam.services.k8s.aws", "Role" | "Policy") | ("eks.services.k8s.aws", "Cluster") => &["name"],
+            ("iam.services.k8s.aws", "Role" | "Policy" | "InstanceProfile")
+            | ("eks.services.k8s.aws", "Cluster") => &["name"],
+            ("iam.services.k8s.aws", "OpenIDConnectProvider") => &["url"],
             ("eks.services.k8s.aws", "Addon" | "Nodegroup") => &["clusterName", "name"],
             ("eks.services.k8s.aws", "AccessEntry") => &["clusterName", "principalARN"],
             ("eks.services.k8s.aws", "PodIdentityAssociation") => {

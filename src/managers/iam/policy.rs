@@ -10,9 +10,9 @@ use serde_json::{Value, json};
 use super::super::fields::{
     EXTENSION, arn, compact, differs, metadata, owned, partition, shown, text, texts, timestamp,
 };
-use super::super::tagging::{self, TagChanges};
+use super::super::tagging;
 use super::super::{Desired, Manager, Observed, Owned, Readiness, Refusal, document};
-use super::{GROUP, removed, settled, tag_keys, tag_list, tag_map, unknown_call};
+use super::{GROUP, removed, settled, tag_keys, tag_list, tag_map, tag_steps, unknown_call};
 use crate::api::{FleetId, GroupKind};
 use crate::aws::{AwsError, Session};
 use crate::plan::{Operation, Step};
@@ -138,28 +138,6 @@ fn document_steps(desired: &Desired, observed: &Observed, arn: &str) -> Vec<Step
     steps
 }
 
-fn tag_steps(desired: &Desired, observed: &Observed, arn: &str) -> Vec<Step> {
-    let changes = TagChanges::between(desired, observed);
-    let mut steps = Vec::new();
-    if !changes.set.is_empty() {
-        let summary = format!("set {}", tagging::named(changes.set.keys()));
-        steps.push(
-            Step::new(&desired.key, "TagPolicy", Operation::Update, summary)
-                .with("policyARN", arn)
-                .with("tags", tagging::as_pairs(&changes.set)),
-        );
-    }
-    if !changes.remove.is_empty() {
-        let summary = format!("remove {}", tagging::named(&changes.remove));
-        steps.push(
-            Step::new(&desired.key, "UntagPolicy", Operation::Delete, summary)
-                .with("policyARN", arn)
-                .with("tagKeys", changes.remove.into_iter().collect::<Vec<_>>()),
-        );
-    }
-    steps
-}
-
 /// A field that IAM sets once.
 fn immutable(desired: &Desired, observed: &Observed) -> Option<Refusal> {
     let refusal = |field: &str| Refusal::ReplacementRequired {
@@ -233,7 +211,10 @@ impl Manager for PolicyManager {
         }
         let arn = arn(observed).map_or_else(|| derived_arn(desired), str::to_owned);
         let mut steps = document_steps(desired, observed, &arn);
-        steps.extend(tag_steps(desired, observed, &arn));
+        let tagged = |call: &str, operation, summary| {
+            Step::new(&desired.key, call, operation, summary).with("policyARN", arn.as_str())
+        };
+        steps.extend(tag_steps(desired, observed, "Policy", &tagged));
         Ok(steps)
     }
 

@@ -13,9 +13,9 @@ use super::super::fields::{
     EXTENSION, compact, differs, integer, metadata, ours, owned, remembered, shown, text, text_map, text_set,
     timestamp,
 };
-use super::super::tagging::{self, TagChanges};
+use super::super::tagging;
 use super::super::{Desired, Manager, Observed, Owned, Readiness, Refusal, document};
-use super::{GROUP, removed, settled, tag_keys, tag_list, tag_map, unknown_call};
+use super::{GROUP, removed, settled, tag_keys, tag_list, tag_map, tag_steps, unknown_call};
 use crate::api::{FleetId, GroupKind};
 use crate::aws::{AwsError, Session};
 use crate::plan::{Operation, Step};
@@ -198,26 +198,6 @@ fn inline_steps(desired: &Desired, observed: &Observed) -> Vec<Step> {
     steps
 }
 
-fn tag_steps(desired: &Desired, observed: &Observed) -> Vec<Step> {
-    let changes = TagChanges::between(desired, observed);
-    let mut steps = Vec::new();
-    if !changes.set.is_empty() {
-        let summary = format!("set {}", tagging::named(changes.set.keys()));
-        steps.push(
-            step(desired, "TagRole", Operation::Update, summary)
-                .with("tags", tagging::as_pairs(&changes.set)),
-        );
-    }
-    if !changes.remove.is_empty() {
-        let summary = format!("remove {}", tagging::named(&changes.remove));
-        steps.push(
-            step(desired, "UntagRole", Operation::Delete, summary)
-                .with("tagKeys", changes.remove.into_iter().collect::<Vec<_>>()),
-        );
-    }
-    steps
-}
-
 fn boundary_step(desired: &Desired, observed: &Observed) -> Option<Step> {
     match text(&desired.spec, "/permissionsBoundary") {
         Some(boundary) if text(&observed.spec, "/permissionsBoundary") != Some(boundary) => Some(
@@ -321,7 +301,8 @@ impl Manager for RoleManager {
         }
         let mut steps = policy_steps(desired, observed);
         steps.extend(inline_steps(desired, observed));
-        steps.extend(tag_steps(desired, observed));
+        let tagged = |call: &str, operation, summary| step(desired, call, operation, summary);
+        steps.extend(tag_steps(desired, observed, "Role", &tagged));
         steps.extend(boundary_step(desired, observed));
         steps.extend(trust_step(desired, observed));
         steps.extend(settings_step(desired, observed));

@@ -43,6 +43,13 @@ impl<'a> Ground<'a> {
                 "policies": ["arn:aws:iam::aws:policy/AmazonEKSWorkerNodePolicy", "arn:aws:iam::aws:policy/AmazonEKS_CNI_Policy"],
                 "inlinePolicies": {"more": document("Allow", &json!({"Action": "s3:GetObject", "Resource": "*"}))},
             }),
+            "InstanceProfile" => {
+                self.role("nodes", "ec2.amazonaws.com", &[]);
+                json!({"name": "it", "role": "nodes", "tags": tags})
+            }
+            "OpenIDConnectProvider" => json!({
+                "url": "https://tokens.example.com/id/1", "clientIDs": ["sts.amazonaws.com"], "tags": tags,
+            }),
             "InternetGateway" => json!({"vpc": self.vpc()}),
             "RouteTable" => {
                 let vpc = self.vpc();

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use fleetwright::api::ack;
 use fleetwright::fleet::{FileContent, Tree};
 use serde_json::Value;
 
@@ -169,13 +170,8 @@ fn selector(namespace: &str, account: &str) -> String {
 }
 
 fn group(kind: &str) -> &'static str {
-    match kind {
-        "Role" | "Policy" => "iam.services.k8s.aws",
-        "Cluster" | "Nodegroup" | "Addon" | "AccessEntry" | "PodIdentityAssociation" => {
-            "eks.services.k8s.aws"
-        }
-        _ => "ec2.services.k8s.aws",
-    }
+    let known = ack::kinds().iter().find(|known| known.gvk.kind == kind);
+    &known.unwrap_or_else(|| panic!("{kind} is no AWS kind")).gvk.group
 }
 
 /// The key of an object of an AWS kind.

@@ -1,6 +1,7 @@
 //! What would be done, as data: steps, and the guard over removals.
 
 pub mod guard;
+pub mod held_list;
 pub mod losses;
 pub mod orphans;
 mod step;

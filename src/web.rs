@@ -38,8 +38,8 @@ use crate::sync::SyncState;
 pub use self::metrics::Metrics;
 pub use self::publish::Snapshot;
 pub use self::view::{
-    Child, ChildKind, ClusterDetail, ClusterRow, FleetView, HeldByGraph, Ignored, Leftover, Node, Objects,
-    Phase, ResourceView, Steps, Summary, SyncView, Wait,
+    Child, ChildKind, ClusterDetail, ClusterRow, FleetView, Ignored, Leftover, Node, Objects, Phase,
+    ResourceView, Steps, Summary, SyncView, Wait,
 };
 
 /// How long answers under way may take once the daemon stops.

@@ -35,6 +35,8 @@ pub const ANNOTATION_IMPLICIT: &str = "fleetwright.dev/implicit";
 pub const ANNOTATION_REPLACE: &str = "fleetwright.dev/replace";
 /// The revision in which Git stopped stating an object that stays, because it is used or its removal is held.
 pub const ANNOTATION_REMOVED: &str = "fleetwright.dev/removed-in";
+/// What an approval must name, on an object whose removal is held.
+pub const ANNOTATION_HELD: &str = "fleetwright.dev/removal-held";
 /// How often the removal of an object was held and taken back: each time the digest of its set is another.
 pub const ANNOTATION_TAKEN_BACK: &str = "fleetwright.dev/removals-taken-back";
 /// JSON list of pointers to the object's values that may come from Secrets: they are never printed.

@@ -205,7 +205,23 @@ fn list(control: &Control) -> anyhow::Result<ExitCode> {
 /// Who types.
 pub(super) fn person() -> String {
     let named = |name| std::env::var(name).ok().filter(|text| !text.trim().is_empty());
-    named("SUDO_USER").or_else(|| named("USER")).unwrap_or_else(|| "somebody".to_owned())
+    let names = ["SUDO_USER", "USER", "LOGNAME"].into_iter();
+    names.filter_map(named).next().or_else(user).unwrap_or_else(|| "an unknown user".to_owned())
+}
+
+/// Whose process this is, for shells without a login: its name, or its number where no name is known.
+fn user() -> Option<String> {
+    use std::os::unix::fs::MetadataExt as _;
+    let id = std::fs::metadata("/proc/self").ok()?.uid();
+    let known = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
+    Some(name_of(id, &known).unwrap_or_else(|| format!("uid {id}")))
+}
+
+/// The name that passwd(5) has for a user.
+fn name_of(id: u32, passwd: &str) -> Option<String> {
+    let fields = passwd.lines().map(|line| line.split(':').collect::<Vec<_>>());
+    let mut known = fields.filter(|fields| fields.get(2).and_then(|field| field.parse().ok()) == Some(id));
+    Some((*known.next()?.first()?).to_owned())
 }
 
 #[cfg(test)]
@@ -218,6 +234,14 @@ mod tests {
     struct Line {
         #[command(flatten)]
         freeze: Freeze,
+    }
+
+    #[test]
+    fn a_process_without_a_login_has_a_name_or_a_number() {
+        let passwd = "root:x:0:0:root:/root:/bin/sh\nbroken\nann:x:1000:1000::/home/ann:/bin/sh\n";
+        assert_eq!(name_of(1000, passwd).as_deref(), Some("ann"));
+        assert_eq!(name_of(1001, passwd), None);
+        assert!(user().is_some_and(|user| !user.is_empty()));
     }
 
     #[test]

@@ -6,12 +6,16 @@ use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
 use jiff::Timestamp;
+use serde::Deserialize as _;
 use serde_json::Value;
 
 use super::client::{Client, Server};
 use super::output;
-use super::table::Table;
+use super::table::{Table, first_line};
 use crate::controllers::gate::CHANGES_HELD;
+use crate::controllers::instance::PRUNE_HELD;
+use crate::diagnostic::Location;
+use crate::sync::HeldRemoval;
 use crate::web::Phase;
 use crate::yaml;
 
@@ -185,12 +189,13 @@ pub(super) fn sentence(row: &Value) -> String {
         String::new()
     };
     let held = match text(row, "/held") {
+        // The place of a table is short: what waits for people comes before what they read about.
         held if held.starts_with(Phase::Held.word()) => held.lines().next().unwrap_or_default().to_owned(),
         held if held.is_empty() => held,
         _ => "removals wait for an approval".to_owned(),
     };
     let said: Vec<String> =
-        [going_on, held, text(row, "/stale")].into_iter().filter(|part| !part.is_empty()).collect();
+        [held, going_on, text(row, "/stale")].into_iter().filter(|part| !part.is_empty()).collect();
     said.join("; ")
 }
 
@@ -205,6 +210,9 @@ fn clusters(rows: &[Value], answer: &Value, wide: bool) -> Table {
     for row in rows {
         let mut cells =
             ["/key/namespace", "/key/name", "/key/kind", "/phase"].map(|at| text(row, at)).to_vec();
+        if !text(row, "/held").is_empty() && cells[3] != Phase::Held.name() {
+            cells[3].push_str(", held");
+        }
         cells.push(format!("{}/{}", text(row, "/steps/done"), text(row, "/steps/total")));
         cells.push(text(row, "/kubernetesVersion"));
         let created: Option<Timestamp> = text(row, "/created").parse().ok();
@@ -271,6 +279,9 @@ fn objects(rows: &[Value], wide: bool) -> Table {
             _ => String::new(),
         });
         let held = condition(row, CHANGES_HELD).map(|held| text(held, "/message")).unwrap_or_default();
+        let removal = condition(row, PRUNE_HELD).filter(|held| text(held, "/status") == "True");
+        let removal = removal.map(|held| first_line(&text(held, "/message"))).unwrap_or_default();
+        let said = [removal, said].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("; ");
         cells.push(with_reason(said, held));
         table.row(cells);
     }
@@ -312,15 +323,10 @@ fn sync_text(sync: &Value) -> String {
     );
     let list = |name: &str| sync.get(name).and_then(Value::as_array).cloned().unwrap_or_default();
     for finding in list("diagnostics") {
-        let place = [
-            text(&finding, "/location/file"),
-            text(&finding, "/location/line"),
-            text(&finding, "/location/column"),
-        ];
-        let place: Vec<String> = place.into_iter().filter(|part| !part.is_empty()).collect();
+        let place = finding.get("location").and_then(|place| Location::deserialize(place).ok());
         shown.push_str(&format!(
-            "  {} {}: {}\n",
-            place.join(":"),
+            "  {}{}: {}\n",
+            place.map(|place| format!("{place} ")).unwrap_or_default(),
             text(&finding, "/severity"),
             text(&finding, "/message")
         ));
@@ -344,12 +350,9 @@ fn sync_text(sync: &Value) -> String {
 /// Removals that wait for an approval, with the document to commit.
 fn held_text(held: &Value) -> String {
     let mut shown = format!("Held removals: {}\n", text(held, "/reason"));
-    for (object, protected) in held.get("removals").and_then(Value::as_object).into_iter().flatten() {
-        shown.push_str(&format!("  {object}\n"));
-        for lost in protected.as_array().into_iter().flatten() {
-            shown.push_str(&format!("    deletes {}\n", text(lost, "")));
-        }
-    }
+    // A daemon of another version may tell it otherwise.
+    let lines = HeldRemoval::deserialize(held).map(|held| held.lines()).unwrap_or_default();
+    shown.extend(lines.into_iter().map(|line| format!("  {line}\n")));
     shown.push_str("To approve them, commit this document to the fleet repository:\n");
     for line in text(held, "/approval").lines() {
         shown.push_str(&format!("  {line}\n"));
@@ -378,6 +381,12 @@ mod tests {
             json!(["Observe mode: AWS is not changed.", "Account 1 is not changed: take-over"]);
         assert!(sync_text(&sync).contains("Held:       Account 1 is not changed: take-over\n"));
         assert!(!sync_text(&sync).contains("Observe mode"));
+        sync["diagnostics"] = json!([
+            {"severity": "error", "message": "m", "location": {"file": "lab.yaml", "line": 0, "column": 0}},
+            {"severity": "error", "message": "m", "location": {"file": "lab.yaml", "line": 3, "column": 1}},
+            {"severity": "warning", "message": "m"}]);
+        let shown = sync_text(&sync);
+        assert!(shown.contains("  lab.yaml error: m\n  lab.yaml:3:1 error: m\n  warning: m\n"), "{shown}");
         assert_eq!(nothing("Clusters", None, Some("a")), "there are no clusters in namespace `a`\n");
         assert_eq!(nothing("clusters", Some("x"), None), "there is no cluster of the name `x`\n");
         assert_eq!(nothing("vpcs", None, None), "there are no objects of kind vpcs\n");
@@ -409,6 +418,13 @@ mod tests {
         let held = json!({"phase": "held", "held": "removal waits for approval: all of it\nmore"});
         assert_eq!(sentence(&held), "removal waits for approval: all of it");
         let both = json!({"phase": "trouble", "trouble": "denied", "held": held["held"]});
-        assert_eq!(sentence(&both), "denied; removal waits for approval: all of it");
+        assert_eq!(sentence(&both), "removal waits for approval: all of it; denied");
+        let row = json!({"key": {"name": "a"}, "phase": "trouble", "trouble": "denied\nat length", "held": held["held"]});
+        assert!(clusters(&[row], &json!({}), false).to_string().contains("trouble, held"));
+        let removed = json!({"metadata": {"name": "a"}, "status": {"conditions": [
+            {"type": "ACK.Recoverable", "status": "True", "message": "blocked: no selector"},
+            {"type": PRUNE_HELD, "status": "True", "message": "gone from Git; to approve, commit:\nkind: Approval"}]}});
+        let shown = objects(&[removed], false).to_string();
+        assert!(shown.contains("gone from Git; to approve, commit: …; blocked: no selector"), "{shown}");
     }
 }

@@ -22,7 +22,7 @@ use crate::graph::{
     ANNOTATION_APPLY_ORDER, Evaluation, Graph, InstanceState, InstanceStatus, Lookup, Memo, NodeState,
     Problem, instance_status,
 };
-use crate::plan::guard::{Held, Thresholds};
+use crate::plan::guard::{Held, Thresholds, approval_of};
 use crate::plan::losses::Verdict;
 use crate::redact::{Fields, Words};
 use crate::store::mirror::{Mirror, owner_of};
@@ -293,8 +293,8 @@ impl InstanceController {
             own.remove("plan");
         }
         status.insert("state".into(), json!(verdict.state.as_str()));
-        for condition in &verdict.conditions {
-            set_condition(&mut status, condition.clone(), self.clock.now());
+        for condition in verdict.conditions.iter().cloned().chain(own_removal_held(instance)) {
+            set_condition(&mut status, condition, self.clock.now());
         }
         self.tell_changes_held(instance, &mut status);
         match self.store.update_status(&instance.key(), None, Value::Object(status)).await {
@@ -341,7 +341,7 @@ impl InstanceController {
             conditions = author;
         }
         // An author's condition of one of these names is the author's.
-        for condition in [self.health(&instance.key()), outcome.condition()] {
+        for condition in [self.health(&instance.key()), outcome.condition(instance)] {
             if conditions.iter().all(|other| other.type_ != condition.type_) {
                 conditions.push(condition);
             }
@@ -424,6 +424,8 @@ struct Outcome {
     held: Option<Held>,
     /// What this instance would lose, while that waits for a judgement or an approval.
     going: Vec<ObjectKey>,
+    /// The same as people read it, with what AWS would lose by it.
+    lines: Vec<String>,
     /// Children that are left as they are because they live by what is held.
     waiting: Vec<ObjectKey>,
     next: Next,
@@ -431,13 +433,17 @@ struct Outcome {
 
 impl Default for Outcome {
     fn default() -> Self {
-        Self { held: None, going: Vec::new(), waiting: Vec::new(), next: Next::Settled }
+        Self { held: None, going: Vec::new(), lines: Vec::new(), waiting: Vec::new(), next: Next::Settled }
     }
 }
 
 impl Outcome {
-    fn condition(&self) -> Condition {
-        let Some(held) = &self.held else { return Condition::new(PRUNE_HELD, false, "NothingHeld", "") };
+    /// What waits for an approval: of the instance's parts, and the instance itself.
+    fn condition(&self, instance: &Object) -> Condition {
+        let itself = own_removal_held(instance);
+        let Some(held) = &self.held else {
+            return itself.unwrap_or_else(|| Condition::new(PRUNE_HELD, false, "NothingHeld", ""));
+        };
         let names = |keys: &[ObjectKey]| keys.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
         let mut message = format!("{}; here {}", held.reason, names(&self.going));
         if !self.waiting.is_empty() {
@@ -446,9 +452,27 @@ impl Outcome {
                 names(&self.waiting)
             ));
         }
-        message.push_str(&format!("; to approve, commit:\n{}", held.approval()));
+        message.push_str(&format!(
+            "; what would go:\n{}\nto approve, commit:\n{}",
+            self.lines.join("\n"),
+            held.approval()
+        ));
+        if let Some(itself) = itself.and_then(|itself| itself.message) {
+            message.push_str(&itself);
+        }
         Condition::new(PRUNE_HELD, true, "ApprovalNeeded", message)
     }
+}
+
+/// That Git no longer states an object and its removal waits for an approval.
+pub(super) fn own_removal_held(object: &Object) -> Option<Condition> {
+    let digest = object.annotation(names::ANNOTATION_HELD)?;
+    let since = object.annotation(names::ANNOTATION_REMOVED).unwrap_or_default();
+    let message = format!(
+        "gone from Git since revision {since}, its removal waits for approval; to approve, commit:\n{}",
+        approval_of(digest)
+    );
+    Some(Condition::new(PRUNE_HELD, true, "ApprovalNeeded", message))
 }
 
 /// The fields of the status that may hold values of Secrets. While a value may be an earlier one, what was

@@ -9,6 +9,7 @@ use crate::managers::EXTENSION;
 
 use super::accounts::Placement;
 use super::gate::CHANGES_HELD;
+use super::instance::PRUNE_HELD;
 
 /// Reason of an advisory: Git asks for something that is not done, because AWS has gone further.
 const HELD_BACK: &str = "HeldBack";
@@ -152,6 +153,14 @@ impl Report {
     /// Tells why AWS is not changed: reason and message; or that nothing keeps it from being.
     pub(super) fn changes_held(&mut self, why: Option<(&str, String)>) {
         self.toggle(CHANGES_HELD, why.as_ref().map(|(reason, message)| (*reason, message.as_str())));
+    }
+
+    /// Tells that the object's removal waits for an approval, or that it does not.
+    pub(super) fn removal_held(&mut self, held: Option<Condition>) {
+        match held {
+            Some(held) => self.condition(held),
+            None => self.toggle(PRUNE_HELD, None),
+        }
     }
 
     /// What the manager says that it holds back, e.g. a version older than the live one.

@@ -33,6 +33,7 @@ use crate::store::{Intent, ObjectStore, StoreError, intent_of};
 use super::accounts::{Accounts, Placement};
 use super::executor::{Executor, Failure};
 use super::gate::{self, Gate};
+use super::instance;
 use super::ownership::{Ownership, judge, wants_adoption};
 use super::queue::Next;
 use super::references;
@@ -172,6 +173,7 @@ impl ResourceController {
         report.own("plan", Value::Null);
         let placed = self.accounts.place(&object);
         let account = placed.as_ref().ok().map(|placement| &placement.account);
+        report.removal_held(instance::own_removal_held(&object));
         report.changes_held(self.held_at_rest(&object, account).as_ref().map(gate::Refusal::told));
         let placement = match placed {
             Ok(placement) => placement,

@@ -124,6 +124,8 @@ pub async fn assemble(
             thresholds: Thresholds { max_removals: *max_removals, max_percent: usize::from(*max_percent) },
             protection: *protection,
             observed_paths: observe.paths.clone(),
+            observed_accounts: observe.accounts.clone(),
+            own_accounts: use_own_role_in.clone(),
         },
         hub,
         export: export_directory.as_ref().map(Directory::new),

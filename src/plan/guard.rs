@@ -7,8 +7,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
+use super::held_list::Besides;
 use crate::api::approval::DIGEST_LENGTH;
 use crate::api::{GroupKind, Object, ObjectKey};
+use crate::diagnostic::counted;
 
 /// When many removals at once are too many.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -114,6 +116,9 @@ pub struct HeldHere {
     /// The objects that would be lost, with the protected ones that would go with them.
     #[serde(default)]
     pub removals: BTreeMap<String, Vec<String>>,
+    /// What else would go with them.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub besides: BTreeMap<String, Besides>,
 }
 
 impl HeldHere {
@@ -125,7 +130,7 @@ impl HeldHere {
     /// One object that would be lost, or made anew.
     pub fn one(digest: &str, reason: &str, key: &ObjectKey) -> Self {
         let removals = BTreeMap::from([(key.to_string(), Vec::new())]);
-        Self { digest: digest.to_owned(), reason: reason.to_owned(), removals }
+        Self { digest: digest.to_owned(), reason: reason.to_owned(), removals, besides: BTreeMap::new() }
     }
 }
 
@@ -158,11 +163,14 @@ pub fn judge(
     }
     let lost: usize = held.iter().map(|removal| removal.protected.len()).sum();
     let reason = if everything {
-        format!("all {roots} root objects of the fleet would go")
+        match roots {
+            1 => "the only root object of the fleet would go".to_owned(),
+            _ => format!("all {roots} root objects of the fleet would go"),
+        }
     } else if many {
         format!("{count} of {roots} root objects would go at once")
     } else {
-        format!("{lost} protected AWS objects would be deleted")
+        protected_would_go(lost)
     };
     let digest =
         digest_of(held.iter().map(|removal| thing(&removal.object, &removal.uid, removal.taken_back)));
@@ -173,6 +181,11 @@ pub fn judge(
         return Judgement { allowed, held: None, approved: Some(digest) };
     }
     Judgement { allowed, held: Some(Held { digest, reason, removals }), approved: None }
+}
+
+/// Why a set is held that is small.
+pub(super) fn protected_would_go(lost: usize) -> String {
+    format!("{} would be deleted", counted(lost, "protected AWS object", "protected AWS objects"))
 }
 
 /// The document that approves what has a digest.

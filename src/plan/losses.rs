@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::guard::{Held, Thresholds, digest_of, thing};
+use super::guard::{Held, Thresholds, digest_of, protected_would_go, thing};
 use crate::api::ObjectKey;
 
 /// Number of a revision in the order in which revisions came into force.
@@ -123,7 +123,7 @@ pub fn judge(
         format!("{} of {roots} root objects would lose AWS objects by one change{untold}", affected.len())
     } else {
         let lost: usize = loss.children.values().map(|child| child.protected.len()).sum();
-        format!("{lost} protected AWS objects would be deleted")
+        protected_would_go(lost)
     };
     let children = set.iter().flat_map(|loss| &loss.children);
     let removals = children.map(|(key, child)| (key.clone(), child.protected.clone())).collect();

@@ -7,9 +7,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use super::approvals;
-use crate::api::ack::NaturalKey;
+use crate::api::ack::{self, NaturalKey};
 use crate::api::{GroupKind, Object, ObjectKey, names};
 use crate::plan::guard::Protection;
+use crate::plan::held_list::{self, Besides};
 use crate::redact::Known;
 
 #[derive(Debug, Default)]
@@ -150,6 +151,22 @@ impl Mirror {
         let protected = |key: &ObjectKey| protection.covers(&key.group_kind());
         let below = self.descendants(key);
         std::iter::once(key.clone()).chain(below.iter().map(|child| child.key())).filter(protected).collect()
+    }
+
+    /// The AWS objects that would go with each of some objects, besides the protected ones.
+    pub fn besides<'a>(
+        &self,
+        removals: impl IntoIterator<Item = &'a ObjectKey>,
+        protection: Protection,
+    ) -> BTreeMap<String, Besides> {
+        held_list::besides(removals.into_iter().map(|removal| {
+            let below = self.descendants(removal).into_iter().map(|child| child.key());
+            let is_besides = |key: &ObjectKey| {
+                let kind = key.group_kind();
+                ack::find(&kind).is_some() && !protection.covers(&kind)
+            };
+            (removal.clone(), std::iter::once(removal.clone()).chain(below).filter(is_besides).collect())
+        }))
     }
 
     /// The digests that Git approves now.

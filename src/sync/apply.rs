@@ -7,8 +7,9 @@ use serde_json::json;
 use tokio::sync::{Mutex, Notify, watch};
 
 use crate::api::definition::{DEFINITION_KIND, is_marked_instance};
+use crate::api::iam_role_selector::{self, IamRoleSelectorSpec};
 use crate::api::provenance::{REVISION_KIND, REVISION_NAME, implicit_namespace, keep_revision, source_path};
-use crate::api::{CommitId, GroupKind, GroupVersionKind, Object, ObjectKey, names};
+use crate::api::{AccountId, CommitId, GroupKind, GroupVersionKind, Object, ObjectKey, names};
 use crate::clock::Clock;
 use crate::config::Observe;
 use crate::diagnostic::{Diagnostic, Location, Severity, nearest};
@@ -43,7 +44,8 @@ pub enum SyncError {
     },
     /// History was rewritten.
     #[error(
-        "revision {label} does not descend from {applied}, which is in force: to take it, commit an Approval with digest {digest}"
+        "revision {label} does not descend from {applied}, which is in force; to take it, commit:\n{}",
+        guard::approval_of(digest)
     )]
     NotDescendant {
         /// The new revision.
@@ -68,6 +70,10 @@ pub struct SyncSettings {
     pub protection: Protection,
     /// Paths that the configuration wants only observed: it is told which of them a revision does not have.
     pub observed_paths: Vec<String>,
+    /// Accounts that the configuration wants only observed: it is told in which of them the fleet has nothing.
+    pub observed_accounts: Vec<AccountId>,
+    /// Accounts in which the daemon's own role may be used.
+    pub own_accounts: Vec<AccountId>,
 }
 
 /// Takes revisions.
@@ -199,6 +205,7 @@ impl Syncer {
             stated.insert(object);
         }
         checked.diagnostics.extend(observes_nothing(&self.settings.observed_paths, &revision.files));
+        checked.diagnostics.extend(self.observes_no_account(&checked, &listing.objects));
         let instance_kinds: BTreeSet<GroupKind> = checked.graphs.keys().cloned().collect();
         let mut in_force = InForce {
             stated,
@@ -320,6 +327,34 @@ impl Syncer {
         Ok(())
     }
 
+    /// The accounts to observe that no selector and no configuration names, and where nothing of the fleet lives:
+    /// what was meant by them is changed.
+    fn observes_no_account(&self, checked: &Checked, existing: &[Arc<Object>]) -> Vec<Diagnostic> {
+        let selector = GroupKind::new(names::ACK_GROUP, iam_role_selector::KIND);
+        let all = checked.objects.iter().map(|(_, object)| object);
+        // One that does not load now, or stays because it is used, goes on selecting.
+        let all = all.chain(existing.iter().map(AsRef::as_ref));
+        let mut there: BTreeSet<AccountId> = self.settings.own_accounts.iter().cloned().collect();
+        for object in all {
+            there.extend(if object.gvk().group_kind() == selector {
+                IamRoleSelectorSpec::of(object).ok().and_then(|selector| selector.arn.account())
+            } else {
+                let owner = object.status().pointer("/ackResourceMetadata/ownerAccountID");
+                owner.and_then(|owner| owner.as_str()?.parse().ok())
+            });
+        }
+        let missing = self.settings.observed_accounts.iter().filter(|account| !there.contains(*account));
+        let findings = missing.map(|account| {
+            let help = match nearest(account.as_str(), there.iter().map(AccountId::as_str)) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => "correct it in the configuration, or remove it there".to_owned(),
+            };
+            let message = format!("`observe.accounts` lists `{account}`, but no IAMRoleSelector and no `aws.useOwnRoleIn` names that account: nothing is observed for it");
+            Diagnostic::warning("observes-nothing", message).with_help(help)
+        });
+        findings.collect()
+    }
+
     fn load(&self, tree: &Tree) -> Fleet {
         let builtin = Catalogue::builtin();
         let is_namespaced = |gvk: &GroupVersionKind| builtin.kind(gvk).map(|kind| kind.namespaced);
@@ -428,14 +463,15 @@ impl Syncer {
         prune.deletes.extend(judgement.allowed);
         prune.approved = judgement.approved;
         if let Some(held) = &judgement.held {
+            let held = HeldRemoval::of(held, stored.besides(held.removals.keys(), self.settings.protection));
             tracing::warn!(
                 digest = %held.digest,
                 reason = %held.reason,
-                objects = ?held.removals.keys().map(ToString::to_string).collect::<Vec<_>>(),
-                "removals are held; to approve them, commit this document:\n{}",
-                held.approval()
+                "removals are held:\n{}\nto approve them, commit this document:\n{}",
+                held.lines().join("\n"),
+                held.approval
             );
-            prune.held.push(HeldRemoval::from(held));
+            prune.held.push(held);
         }
         prune
     }
@@ -499,12 +535,14 @@ fn removal_marks(
         let key = object.key();
         let removed_in = object.annotation(names::ANNOTATION_REMOVED);
         let (text, mut taken_back) = (key.to_string(), times_taken_back(&object));
-        let is_held = prune.held.iter().any(|held| held.removals.contains_key(&text));
+        let held = prune.held.iter().find(|held| held.removals.contains_key(&text));
         let mut marked = Object::new(&object.gvk(), key.namespace.clone(), key.name.clone());
         let annotations = &mut marked.metadata.annotations;
-        if is_held || is_definition(&key) && prune.in_use.contains_key(&text) {
+        if held.is_some() || is_definition(&key) && prune.in_use.contains_key(&text) {
             let removed_in = removed_in.unwrap_or(&revision.label);
             annotations.insert(names::ANNOTATION_REMOVED.into(), removed_in.to_owned());
+            let digest = held.map(|held| (names::ANNOTATION_HELD.to_owned(), held.digest.clone()));
+            annotations.extend(digest);
         } else if removed_in.is_some() && stated.contains(&key) {
             taken_back = taken_back.saturating_add(u32::from(!is_definition(&key)));
         } else {

@@ -19,8 +19,10 @@ pub(super) fn and_stale(at_roots: &[HeldRemoval], objects: &Mirror) -> (Vec<Held
             digest: here.digest,
             reason: here.reason,
             removals: BTreeMap::new(),
+            besides: BTreeMap::new(),
         });
         set.removals.extend(here.removals);
+        set.besides.extend(here.besides);
     }
     let held: Vec<HeldRemoval> = at_roots.iter().cloned().chain(below.into_values()).collect();
     let stale = objects.of_kind(&approvals::kind()).into_iter().filter_map(|approval| {

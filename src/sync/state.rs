@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::diagnostic::Diagnostic;
 use crate::plan::guard::Held;
+use crate::plan::held_list::{self, Besides};
 
 /// A revision of the fleet repository.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -26,7 +27,7 @@ pub struct RevisionRecord {
 }
 
 /// Removals that wait for an approval in Git.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct HeldRemoval {
     /// What the approval must name.
@@ -35,12 +36,16 @@ pub struct HeldRemoval {
     pub reason: String,
     /// Root objects, with the protected AWS objects that would go with them.
     pub removals: BTreeMap<String, Vec<String>>,
+    /// The other AWS objects that would go with them.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub besides: BTreeMap<String, Besides>,
     /// The document to commit.
     pub approval: String,
 }
 
-impl From<&Held> for HeldRemoval {
-    fn from(held: &Held) -> Self {
+impl HeldRemoval {
+    /// A set of removals, with what else would go with each.
+    pub fn of(held: &Held, besides: BTreeMap<String, Besides>) -> Self {
         let name = ToString::to_string;
         Self {
             digest: held.digest.clone(),
@@ -50,8 +55,14 @@ impl From<&Held> for HeldRemoval {
                 .iter()
                 .map(|(root, protected)| (root.to_string(), protected.iter().map(name).collect()))
                 .collect(),
+            besides,
             approval: held.approval(),
         }
+    }
+
+    /// What would go, one line each, the protected objects marked; bounded.
+    pub fn lines(&self) -> Vec<String> {
+        held_list::lines(&self.removals, &self.besides)
     }
 }
 

@@ -156,7 +156,7 @@ impl Metrics {
             );
             registry.register(
                 "held_removals",
-                "Root objects whose removal waits for an approval",
+                "Objects whose removal, or being made anew, waits for an approval",
                 metrics.held.clone(),
             );
             registry.register(
@@ -223,7 +223,7 @@ impl Metrics {
         self.sync_success.set(fleet.sync.fetched_at.map_or(0, |at| at.as_second()));
         set(&self.sync_errors, fleet.sync.errors + usize::from(fleet.sync.error.is_some()));
         let held = fleet.sync.held.iter().map(|held| held.removals.len()).sum::<usize>();
-        set(&self.held, held + fleet.held_by_graphs.len());
+        set(&self.held, held);
         let frozen = &fleet.sync.holds.frozen;
         set(&self.freezes, frozen.freezes.len() + usize::from(frozen.broken.is_some()));
         self.accounts_held.clear();

@@ -178,22 +178,8 @@ pub struct FleetView {
     pub clusters: Vec<ClusterRow>,
     /// AWS resources that stand in Git by themselves.
     pub resources: Vec<ResourceView>,
-    /// Removals that an instance's own graph asks for and that wait for an approval.
-    pub held_by_graphs: Vec<HeldByGraph>,
     /// The sync.
     pub sync: SyncView,
-}
-
-/// Removals of an instance's children that wait for an approval.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct HeldByGraph {
-    /// The instance.
-    pub object: ObjectKey,
-    /// Its root, for the link.
-    pub root: ObjectKey,
-    /// Why, with the document to commit.
-    pub message: String,
 }
 
 /// Objects by their keys and by their owners: what the views are made from.
@@ -317,7 +303,7 @@ impl FleetView {
             ..Summary::default()
         };
         let sync = SyncView::of(sync, holds);
-        let (mut clusters, mut resources, mut held_by_graphs) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut clusters, mut resources) = (Vec::new(), Vec::new());
         for (key, object) in objects.iter() {
             let is_root = owner_of(object).is_none();
             if is_aws(key) {
@@ -331,13 +317,6 @@ impl FleetView {
                     resources.push(resource.in_git(object, &sync));
                 }
             } else if objects.is_instance(object) {
-                if let Some(message) = cluster::prune_held(object) {
-                    held_by_graphs.push(HeldByGraph {
-                        object: key.clone(),
-                        root: objects.root_of(object),
-                        message,
-                    });
-                }
                 if is_root {
                     let row = ClusterRow::of(objects, object, &sync);
                     *summary.clusters.entry(row.phase.name()).or_default() += 1;
@@ -350,7 +329,7 @@ impl FleetView {
                 |row: &ClusterRow| (row.key.namespace.clone(), row.key.kind.clone(), row.key.name.clone());
             place(a).cmp(&place(b))
         });
-        Self { now, summary, clusters, resources, held_by_graphs, sync }
+        Self { now, summary, clusters, resources, sync }
     }
 }
 

@@ -100,7 +100,9 @@ fn changes(world: &World, account: &str) -> Vec<String> {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_observed_account_is_not_changed_while_another_is() {
     let mut world = world().await;
-    world.settings.observe = Observe { accounts: vec![ONE.parse().unwrap()], paths: Vec::new() };
+    // One that is meant, one that is misspelt.
+    let accounts = [ONE, "222222222223"].map(|account| account.parse().unwrap()).to_vec();
+    world.settings.observe = Observe { accounts, paths: Vec::new() };
     world.start();
     world
         .until("one account is made and the other is planned", |handle| {
@@ -110,6 +112,14 @@ async fn an_observed_account_is_not_changed_while_another_is() {
         })
         .await;
     assert!(ready(&world.handle(), &key("one", "net")).1.contains("`observe.accounts` lists 222222222222"));
+    let sync = world.handle().sync.borrow().clone();
+    let told = sync.diagnostics.iter().filter(|finding| finding.code == "observes-nothing");
+    let told: Vec<String> = told.map(ToString::to_string).collect();
+    assert_eq!(told.len(), 1, "{told:#?}");
+    assert!(
+        told[0].contains("lists `222222222223`") && told[0].contains("did you mean `222222222222`?"),
+        "{told:#?}"
+    );
     assert_eq!(changes(&world, ONE), [""; 0]);
     assert_eq!((vpcs(&world, ONE).await, vpcs(&world, TWO).await), (0, 1));
     world.stop().await;

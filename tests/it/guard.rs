@@ -143,6 +143,62 @@ fn deletions(world: &World) -> usize {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_root_whose_own_removal_is_held_says_so_and_all_that_would_go_is_listed() {
+    let mut world = fleet(2).await;
+    world.write(
+        "solo.yaml",
+        "apiVersion: ec2.services.k8s.aws/v1alpha1
+kind: VPC
+metadata:
+  name: solo
+  namespace: team
+  annotations: {services.k8s.aws/region: eu-west-1}
+spec:
+  cidrBlocks: [10.99.0.0/16]
+",
+    );
+    let solo = "VPC.ec2.services.k8s.aws/team/solo";
+    world.commit("a network by itself");
+    world.until("it is made", |handle| is_ready(handle, solo)).await;
+    let told = |handle: &Handle, key: &str| {
+        let object = handle.mirror.get(&key.parse().unwrap())?;
+        let condition = find_condition(object.status(), PRUNE_HELD)?;
+        (condition.status == ConditionStatus::True).then(|| condition.message.unwrap_or_default())
+    };
+    world.remove("networks/n0.yaml");
+    world.remove("solo.yaml");
+    world.commit("both go");
+    world
+        .until("both tell that they wait", |handle| {
+            [key(0).as_str(), solo].iter().all(|key| told(handle, key).is_some())
+        })
+        .await;
+    let handle = world.handle();
+    let held = handle.sync.borrow().held[0].clone();
+    for key in [key(0).as_str(), solo] {
+        let message = told(&handle, key).unwrap();
+        assert!(message.starts_with("gone from Git since revision "), "{message}");
+        assert_eq!(approval(&message), held.approval);
+    }
+    assert_eq!(told(&handle, &key(1)), None);
+    assert_eq!(
+        held.lines().join("\n"),
+        "Network.kro.run/team/n0\n  deletes VPC.ec2.services.k8s.aws/team/n0 (protected)\n  \
+         deletes ElasticIPAddress.ec2.services.k8s.aws/team/n0\n  \
+         deletes InternetGateway.ec2.services.k8s.aws/team/n0\n\
+         VPC.ec2.services.k8s.aws/team/solo\n  deletes VPC.ec2.services.k8s.aws/team/solo (protected)"
+    );
+    network(&mut world, 0, "");
+    world.commit("one of them stays");
+    world
+        .until("only the other waits", |handle| {
+            told(handle, &key(0)).is_none() && told(handle, solo).is_some()
+        })
+        .await;
+    world.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_flip_that_loses_a_vpc_holds_everything_that_would_go_with_it() {
     let mut world = fleet(2).await;
     network(&mut world, 0, "  create: false\n");
@@ -154,6 +210,13 @@ async fn a_flip_that_loses_a_vpc_holds_everything_that_would_go_with_it() {
         assert!(exists(&world.handle(), kind, 0), "{kind}");
     }
     assert_eq!(deletions(&world), 0, "{:#?}", world.mutating_calls());
+    assert!(message.contains("deletes VPC.ec2.services.k8s.aws/team/n0 (protected)\n"), "{message}");
+    assert!(message.contains("deletes ElasticIPAddress.ec2.services.k8s.aws/team/n0\n"), "{message}");
+    let listed = world.handle().sync.borrow().held[0].lines();
+    assert!(
+        listed.contains(&"  deletes InternetGateway.ec2.services.k8s.aws/team/n0".to_owned()),
+        "{listed:#?}"
+    );
 
     world.stop().await;
     world.start();

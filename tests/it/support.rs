@@ -171,6 +171,8 @@ impl World {
                 thresholds: Thresholds::default(),
                 protection: self.settings.protection,
                 observed_paths: self.settings.observe.paths.clone(),
+                observed_accounts: self.settings.observe.accounts.clone(),
+                own_accounts: self.own_account.iter().map(|account| account.parse().unwrap()).collect(),
             },
             hub: None,
             export: None,

@@ -125,11 +125,10 @@ fn news(view: &FleetView) -> Vec<String> {
     let error = sync.error.iter().map(|error| format!("! {error}"));
     let findings = sync.diagnostics.iter().map(|finding| format!("! {finding}"));
     let held = sync.held.iter().map(|held| {
-        let objects: Vec<&str> = held.removals.keys().map(String::as_str).collect();
         format!(
-            "! {} waits for an approval ({}); to approve, commit:\n{}",
-            objects.join(", "),
+            "! removals wait for an approval ({}):\n{}\nto approve, commit:\n{}",
             held.reason,
+            held.lines().join("\n"),
             held.approval
         )
     });

@@ -10,6 +10,7 @@ use crate::api::ack;
 use crate::controllers::anchors::Anchors;
 use crate::controllers::losses::Evaluated;
 use crate::plan::guard::{HeldHere, digest_of};
+use crate::plan::held_list::{self, Besides};
 use crate::plan::losses::{self, Child, Epoch, Gone, Loss};
 use crate::store::approvals;
 
@@ -99,12 +100,13 @@ pub(super) struct Losing {
 
 impl Losing {
     /// This instance's part of what is held.
-    fn held_here(&self, held: &Held) -> HeldHere {
+    fn held_here(&self, held: &Held, besides: BTreeMap<String, Besides>) -> HeldHere {
         let removals = self
             .judged
             .iter()
             .map(|(key, child)| (key.to_string(), child.protected.iter().map(ToString::to_string).collect()));
-        HeldHere { digest: held.digest.clone(), reason: held.reason.clone(), removals: removals.collect() }
+        let (digest, reason) = (held.digest.clone(), held.reason.clone());
+        HeldHere { digest, reason, removals: removals.collect(), besides }
     }
 }
 
@@ -180,9 +182,18 @@ impl InstanceController {
                 });
             }
             Some((_, Verdict::Held(held))) => {
-                memory.held = Some(losing.held_here(&held));
-                self.tell_held(instance, &held);
-                return Ok(Outcome { held: Some(held), going, waiting: waiting(), ..Outcome::default() });
+                let besides = self.mirror.besides(losing.judged.keys(), self.settings.protection);
+                let here = losing.held_here(&held, besides);
+                let lines = held_list::lines(&here.removals, &here.besides);
+                memory.held = Some(here);
+                self.tell_held(instance, &held, &lines);
+                return Ok(Outcome {
+                    held: Some(held),
+                    going,
+                    lines,
+                    waiting: waiting(),
+                    ..Outcome::default()
+                });
             }
             Some((loss, Verdict::Free)) => loss.map(|loss| (loss, None)),
             Some((loss, Verdict::Approved(digest))) => loss.map(|loss| (loss, Some(digest))),
@@ -264,17 +275,18 @@ impl InstanceController {
         Ok(())
     }
 
-    fn tell_held(&self, instance: &Object, held: &Held) {
+    /// `here` lists what of a set this instance would lose.
+    fn tell_held(&self, instance: &Object, held: &Held, here: &[String]) {
         if !self.losses.is_news(&held.digest) {
             return;
         }
-        let objects: Vec<String> = held.removals.keys().map(ToString::to_string).collect();
         tracing::warn!(
             instance = %instance.key(),
             digest = %held.digest,
             reason = %held.reason,
-            ?objects,
-            "removals are held; to approve them, commit this document:\n{}",
+            objects = held.removals.len(),
+            "removals are held, here:\n{}\nto approve all of them, commit this document:\n{}",
+            here.join("\n"),
             held.approval()
         );
     }

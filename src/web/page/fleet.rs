@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use super::parts::{self, Frame, Parts, badge, cluster_path, element_id, moment, progress};
-use crate::diagnostic::{Diagnostic, Severity};
+use crate::diagnostic::{Diagnostic, Severity, counted};
 use crate::plan::orphans::{Orphan, Orphans};
 use crate::web::api::object_path;
 use crate::web::publish::Snapshot;
@@ -100,7 +100,7 @@ fn tiles(fleet: &FleetView) -> Markup {
             span.label { "Accounts and Regions" }
             span.value {
                 (summary.accounts.len())
-                span.of { (of(summary.accounts.len(), " account", " accounts")) " in " (of_many(summary.regions.len(), "Region", "Regions")) }
+                span.of { (of(summary.accounts.len(), " account", " accounts")) " in " (counted(summary.regions.len(), "Region", "Regions")) }
             }
         }
         div.tile {
@@ -125,10 +125,6 @@ fn tiles(fleet: &FleetView) -> Markup {
 
 fn of(count: usize, one: &'static str, many: &'static str) -> &'static str {
     if count == 1 { one } else { many }
-}
-
-fn of_many(count: usize, one: &'static str, many: &'static str) -> String {
-    format!("{count} {}", of(count, one, many))
 }
 
 fn cluster(row: &ClusterRow) -> Markup {
@@ -204,11 +200,7 @@ fn held(fleet: &FleetView) -> Markup {
             div.notice.warn {
                 h2 { span.sign aria-hidden="true" { "!" } " Removals wait for approval" }
                 p { (held.reason) ". Creates and updates go on." }
-                ul {
-                    @for (root, protected) in &held.removals {
-                        li { code { (root) } @if !protected.is_empty() { " with " @for (index, key) in protected.iter().enumerate() { @if index > 0 { ", " } code { (key) } } } }
-                    }
-                }
+                pre { (held.lines().join("\n")) }
                 p { "To let them go, commit this to the fleet repository:" }
                 pre { (held.approval) }
             }
@@ -221,7 +213,7 @@ fn orphans(orphans: &Orphans) -> Markup {
     html! {
         @if !orphans.is_empty() {
             div.notice.warn {
-                h2 { span.sign aria-hidden="true" { "!" } " " (of_many(orphans.len(), "orphan", "orphans")) " in AWS" }
+                h2 { span.sign aria-hidden="true" { "!" } " " (counted(orphans.len(), "orphan", "orphans")) " in AWS" }
                 p { "They carry the fleet's tags, and nothing in force stands for them. They are not deleted by themselves." }
                 ul { @for orphan in orphans { (found(orphan)) } }
                 @for approval in approvals {
@@ -234,13 +226,13 @@ fn orphans(orphans: &Orphans) -> Markup {
         }
         @if !undecided.is_empty() {
             details #undecided {
-                summary { (of_many(undecided.len(), "AWS object", "AWS objects")) " that Git may want or not" }
+                summary { (counted(undecided.len(), "AWS object", "AWS objects")) " that Git may want or not" }
                 ul { @for one in undecided { (found(one)) } }
             }
         }
         @if !unknown.is_empty() {
             details #unlisted {
-                summary { (of_many(unknown.len(), "place", "places")) " where the fleet's AWS objects cannot be listed" }
+                summary { (counted(unknown.len(), "place", "places")) " where the fleet's AWS objects cannot be listed" }
                 ul { @for one in unknown { li { code { (one.scope.kind) } " in " (one.scope.account) " " (one.scope.region) ": " (one.message) } } }
             }
         }

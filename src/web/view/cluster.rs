@@ -16,10 +16,10 @@ use super::{
 use crate::api::{
     Condition, ConditionStatus, GroupKind, Object, ObjectKey, condition_types as types, conditions_of, names,
 };
+use crate::controllers::instance::PRUNE_HELD;
 use crate::sync::HeldRemoval;
 
-/// Condition that names removals which wait for an approval (written by the instance controller).
-const PRUNE_HELD: &str = "PruneHeld";
+const HELD_BELOW: &str = "removals below it wait for approval";
 
 /// One root instance, in short.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -137,7 +137,7 @@ pub(super) fn phase(instance: &Object) -> Phase {
 }
 
 /// The removals below an instance that wait for an approval, with the document to commit.
-pub(super) fn prune_held(instance: &Object) -> Option<String> {
+fn prune_held(instance: &Object) -> Option<String> {
     let condition = conditions_of(instance.status()).into_iter().find(|held| held.type_ == PRUNE_HELD)?;
     (condition.status == ConditionStatus::True).then(|| condition.message.unwrap_or_default())
 }
@@ -229,12 +229,22 @@ impl ClusterRow {
             && self.leaving.is_empty()
     }
 
-    /// One sentence: what is going on.
+    /// One sentence: what is going on. What waits for an approval is said whatever else goes on.
     pub fn sentence(&self) -> String {
+        let held = self.held.as_deref().filter(|_| !matches!(self.phase, Phase::Held | Phase::Ready));
+        let first = match held.and_then(|held| held.lines().next()) {
+            Some(first) if first.starts_with(Phase::Held.word()) => first,
+            Some(_) => HELD_BELOW,
+            None => return self.going_on(),
+        };
+        format!("{first}; {}", self.going_on())
+    }
+
+    fn going_on(&self) -> String {
         match (self.phase, &self.trouble, &self.waits_for) {
             (Phase::Ready, _, _) => match (&self.stale, &self.held) {
                 (Some(stale), _) => stale.clone(),
-                (None, Some(_)) => "removals below it wait for approval".into(),
+                (None, Some(_)) => HELD_BELOW.into(),
                 (None, None) => self.under_way().unwrap_or_else(|| "ready".into()),
             },
             (Phase::Paused, _, _) => self.pending.clone().unwrap_or_else(|| self.phase.word().into()),
@@ -286,10 +296,7 @@ fn pending(instance: &Object, below: &[&Arc<Object>]) -> Option<String> {
 /// The held removals that a root is among, in words: one approval lets all of them go.
 pub(super) fn held_text(held: &HeldRemoval) -> String {
     let mut text = format!("{}: {}\n", Phase::Held.word(), held.reason);
-    for (root, protected) in &held.removals {
-        text.push_str(&format!("  {root}\n"));
-        text.extend(protected.iter().map(|lost| format!("    deletes {lost}\n")));
-    }
+    text.extend(held.lines().into_iter().map(|line| format!("  {line}\n")));
     text.push_str("to approve, commit:\n");
     text.push_str(&held.approval);
     text

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use crate::api::{Object, names};
 use crate::diagnostic::{Diagnostic, Location};
+use crate::plan::held_list::Besides;
 use crate::sync::{HeldRemoval, RevisionRecord, SyncState};
 
 /// A value that must never be seen.
@@ -318,6 +319,8 @@ pub(in crate::web) fn sync() -> SyncState {
             removals: [("EksCluster.kro.run/team-search/search".to_owned(), vec![
                 "Cluster.eks.services.k8s.aws/team-search/search".to_owned(),
                 "VPC.ec2.services.k8s.aws/team-search/search".to_owned()])].into(),
+            besides: [("EksCluster.kro.run/team-search/search".to_owned(), Besides {
+                objects: vec!["Subnet.ec2.services.k8s.aws/team-search/a".to_owned()], more: 4 })].into(),
             approval: "apiVersion: fleetwright.dev/v1alpha1\nkind: Approval\nmetadata:\n  name: approve-9f3c2a1b7d6e5f40\nspec:\n  digest: 9f3c2a1b7d6e5f40\n  reason: <why these removals are meant>\n".into(),
         }],
         in_use: [("IAMRoleSelector.services.k8s.aws/old".to_owned(), vec!["VPC.ec2.services.k8s.aws/team-search/search".to_owned()])].into(),

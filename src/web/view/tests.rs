@@ -259,8 +259,6 @@ fn removals_held_by_a_graph_are_found() {
             "type": "PruneHeld", "status": "True", "reason": "ApprovalNeeded", "message": "to approve, commit:\nx",
         }));
     });
-    assert_eq!(view.held_by_graphs.len(), 1);
-    assert_eq!(view.held_by_graphs[0].root.name, "checkout");
     assert!(row(&view, "checkout").held.as_ref().unwrap().contains("commit"));
 }
 
@@ -329,6 +327,9 @@ fn a_removal_that_is_held_and_a_file_with_an_error_are_said_of_the_cluster() {
     assert_eq!(checkout.sentence(), "removal waits for approval: 3 protected AWS objects would be deleted");
     let held = checkout.held.as_ref().unwrap();
     assert!(held.contains("deletes VPC.ec2") && held.contains("kind: Approval"), "{held}");
+    assert!(held.contains("Cluster.eks.services.k8s.aws/team-search/search (protected)"), "{held}");
+    assert!(held.contains("deletes Subnet.ec2.services.k8s.aws/team-search/a\n"), "{held}");
+    assert!(held.contains("deletes 4 more AWS objects"), "{held}");
     assert!(!checkout.is_as_wanted() && row(&view, "payments").held.is_none());
 
     let mut sync = fixture::sync();
@@ -344,6 +345,20 @@ fn a_removal_that_is_held_and_a_file_with_an_error_are_said_of_the_cluster() {
     let detail =
         ClusterDetail::find(&objects, &view.sync, "team-payments", "EksCluster", "checkout").unwrap();
     assert_eq!(detail.row.stale, checkout.stale);
+}
+
+#[test]
+fn a_removal_that_is_held_is_said_also_of_a_cluster_in_trouble() {
+    let mut sync = fixture::sync();
+    sync.held[0].removals.insert("EksCluster.kro.run/team-payments/ledger".into(), Vec::new());
+    let view = FleetView::of(&Objects::of(fixture::objects()), &sync, fixture::now(), &Holds::none());
+    let ledger = row(&view, "ledger");
+    assert_eq!(ledger.phase, Phase::Trouble);
+    let sentence = ledger.sentence();
+    assert!(
+        sentence.starts_with("removal waits for approval: 3 protected AWS objects would be deleted; Role "),
+        "{sentence}"
+    );
 }
 
 #[test]

@@ -110,6 +110,7 @@ async fn a_force_push_to_an_older_commit_waits() {
     fleet.bench.repository.reset(&first);
     fleet.bench.push_event(&first).await;
     fleet.until_told("does not descend").await;
+    fleet.until_told("kind: Approval").await;
     assert_eq!(fleet.bench.api("/api/v1/sync").await["revision"]["commit"], second);
     fleet.stays_untouched().await;
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use fleetwright::api::ObjectKey;
+use fleetwright::api::{ObjectKey, names};
 use fleetwright::fleet::Tree;
 use fleetwright::simulator::{Drift, FaultAction, FaultRule, Service};
 use jiff::SignedDuration;
@@ -427,6 +427,10 @@ impl Run {
             self.judge.approve(|_, gone| keys.iter().any(|key| key.ends_with(&format!("/{}", gone.root))));
         }
         for object in self.machine.objects().await {
+            // Of its own removal the sync has told already.
+            if object.annotation(names::ANNOTATION_HELD).is_some() {
+                continue;
+            }
             let Some(message) = message_of(object.status(), "PruneHeld") else { continue };
             let Some(digest) = digest_in(&message) else { continue };
             let approval = format!(
@@ -439,7 +443,7 @@ impl Run {
             let root = object.metadata.name.clone();
             self.judge.approve(|_, gone| gone.root == root);
         }
-        if let Some(digest) = error.as_deref().and_then(|error| error.split("Approval with digest ").nth(1)) {
+        if let Some(digest) = error.as_deref().and_then(digest_in) {
             let approval = format!(
                 "apiVersion: fleetwright.dev/v1alpha1\nkind: Approval\nmetadata: {{name: approve-{digest}}}\nspec: {{digest: \"{digest}\"}}\n"
             );

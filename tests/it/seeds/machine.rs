@@ -148,6 +148,8 @@ impl Machine {
                 thresholds: Thresholds::default(),
                 protection,
                 observed_paths: Vec::new(),
+                observed_accounts: Vec::new(),
+                own_accounts: Vec::new(),
             },
             hub: None,
             export: None,

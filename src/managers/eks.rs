@@ -14,6 +14,7 @@ macro_rules! send {
 pub mod access_entry;
 pub mod addon;
 pub mod cluster;
+pub mod fargate_profile;
 pub mod nodegroup;
 mod owned;
 pub mod pod_identity_association;

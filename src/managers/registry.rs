@@ -17,6 +17,7 @@ pub fn all() -> Vec<Arc<dyn Manager>> {
         Arc::new(eks::access_entry::AccessEntryManager),
         Arc::new(eks::addon::AddonManager),
         Arc::new(eks::cluster::ClusterManager),
+        Arc::new(eks::fargate_profile::FargateProfileManager),
         Arc::new(eks::nodegroup::NodegroupManager),
         Arc::new(eks::pod_identity_association::PodIdentityAssociationManager),
         Arc::new(iam::instance_profile::InstanceProfileManager),

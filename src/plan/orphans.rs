@@ -237,11 +237,12 @@ fn document(digest: &str, entries: &BTreeSet<String>) -> String {
 }
 
 /// The order in which kinds go: what uses others before what it uses. Kinds that are not named go last.
-const ORDER: [&str; 16] = [
+const ORDER: [&str; 17] = [
     "PodIdentityAssociation",
     "AccessEntry",
     "Addon",
     "Nodegroup",
+    "FargateProfile",
     "Cluster",
     "NATGateway",
     "ElasticIPAddress",

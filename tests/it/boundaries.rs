@@ -254,6 +254,7 @@ kinds! {
     addon: "Addon",
     cluster: "Cluster",
     elastic_ip_address: "ElasticIPAddress",
+    fargate_profile: "FargateProfile",
     instance_profile: "InstanceProfile",
     internet_gateway: "InternetGateway",
     nat_gateway: "NATGateway",

@@ -441,3 +441,33 @@ async fn what_lives_in_a_missing_cluster_waits_for_it() {
         );
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn fargate_profiles_come_and_go_one_at_a_time() {
+    let aws = Aws::simulated().await;
+    let ground = Ground::new(&aws).await;
+    let mut cluster = ground.running().await;
+    let role = role(&aws, "fargate", "eks-fargate-pods.amazonaws.com").await;
+    role_is_seen(&aws).await;
+    let profile = |name: &str| {
+        let spec = json!({
+            "clusterName": "prod", "name": name, "podExecutionRoleARN": role, "subnets": [ground.subnets[2]],
+            "selectors": [{"namespace": name, "labels": {"a": "b"}}, {"namespace": "jobs"}], "tags": {"team": "edge"},
+        });
+        aws.resource("FargateProfile", name, spec)
+    };
+    let (mut first, mut second) = (profile("first"), profile("second"));
+    let steps = first.manager.diff(&first.desired, None).unwrap();
+    first.perform(&steps).await.unwrap();
+    let steps = second.manager.diff(&second.desired, None).unwrap();
+    let refused = second.perform(&steps).await.unwrap_err();
+    assert_eq!(refused.class, ErrorClass::InUse, "{refused}: it is tried again");
+    assert_eq!(first.reach().await, Vec::<String>::new());
+    assert!(first.arn().contains(":fargateprofile/prod/first/"), "{}", first.arn());
+    assert_eq!(second.reach().await, ["CreateFargateProfile"]);
+    assert_eq!(first.change("tags", json!({"stage": "x"})).await, ["TagResource", "UntagResource"]);
+    assert_eq!(second.listed(&[]).await.unwrap().arn, second.arn());
+    assert_eq!(first.remove().await, ["DeleteFargateProfile"]);
+    second.remove().await;
+    cluster.remove().await;
+}

@@ -3,11 +3,13 @@
 mod access_entry;
 mod addon;
 mod cluster;
+mod fargate_profile;
 mod nodegroup;
 mod pod_identity_association;
 
 pub use access_entry::*;
 pub use addon::*;
 pub use cluster::*;
+pub use fargate_profile::*;
 pub use nodegroup::*;
 pub use pod_identity_association::*;

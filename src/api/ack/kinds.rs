@@ -57,6 +57,7 @@ static KINDS: LazyLock<Vec<AckKind>> = LazyLock::new(|| {
         AckKind::new::<eks::AccessEntrySpec, eks::AccessEntryStatus>("eks", "AccessEntry"),
         AckKind::new::<eks::AddonSpec, eks::AddonStatus>("eks", "Addon"),
         AckKind::new::<eks::ClusterSpec, eks::ClusterStatus>("eks", "Cluster"),
+        AckKind::new::<eks::FargateProfileSpec, eks::FargateProfileStatus>("eks", "FargateProfile"),
         AckKind::new::<eks::NodegroupSpec, eks::NodegroupStatus>("eks", "Nodegroup"),
         AckKind::new::<eks::PodIdentityAssociationSpec, eks::PodIdentityAssociationStatus>(
             "eks",

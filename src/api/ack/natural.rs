@@ -25,7 +25,7 @@ impl NaturalKey {
             ("iam.services.k8s.aws", "Role" | "Policy" | "InstanceProfile")
             | ("eks.services.k8s.aws", "Cluster") => &["name"],
             ("iam.services.k8s.aws", "OpenIDConnectProvider") => &["url"],
-            ("eks.services.k8s.aws", "Addon" | "Nodegroup") => &["clusterName", "name"],
+            ("eks.services.k8s.aws", "Addon" | "Nodegroup" | "FargateProfile") => &["clusterName", "name"],
             ("eks.services.k8s.aws", "AccessEntry") => &["clusterName", "principalARN"],
             ("eks.services.k8s.aws", "PodIdentityAssociation") => {
                 &["clusterName", "namespace", "serviceAccount"]

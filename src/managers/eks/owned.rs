@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
 
-use aws_sdk_eks::types::{AddonStatus, ClusterStatus, NodegroupStatus};
+use aws_sdk_eks::types::{AddonStatus, ClusterStatus, FargateProfileStatus, NodegroupStatus};
 use aws_smithy_types::DateTime;
 use serde_json::{Value, json};
 
@@ -142,6 +142,30 @@ pub(super) async fn nodegroups(
         Ok(group.filter(|one| one.status() != Some(&NodegroupStatus::Deleting)).and_then(|one| {
             let spec = json!({"clusterName": cluster, "name": name});
             found(one.nodegroup_arn(), one.created_at(), tag_map(one.tags()), spec, Value::Null)
+        }))
+    };
+    children(aws, fleet, held, list, read).await
+}
+
+/// Fargate profiles.
+pub(super) async fn fargate_profiles(
+    aws: &Session,
+    fleet: &FleetId,
+    held: &[Value],
+) -> Result<Vec<Owned>, AwsError> {
+    let held = held_by(held, |spec| text(spec, "/name").map(str::to_owned));
+    let list = async |aws: Session, cluster: String| {
+        let pages = aws.eks().list_fargate_profiles().cluster_name(cluster).into_paginator().items().send();
+        let names: Result<Vec<String>, _> = pages.collect().await;
+        let names = names.map_err(|error| AwsError::from_sdk("ListFargateProfiles", error))?;
+        Ok(names.into_iter().map(Listed::named).collect())
+    };
+    let read = async |aws: Session, cluster: String, Listed { name, .. }: Listed| {
+        let call = aws.eks().describe_fargate_profile().cluster_name(&cluster).fargate_profile_name(&name);
+        let profile = send!("DescribeFargateProfile", call)?.fargate_profile;
+        Ok(profile.filter(|one| one.status() != Some(&FargateProfileStatus::Deleting)).and_then(|one| {
+            let spec = json!({"clusterName": cluster, "name": name});
+            found(one.fargate_profile_arn(), one.created_at(), tag_map(one.tags()), spec, Value::Null)
         }))
     };
     children(aws, fleet, held, list, read).await

@@ -98,6 +98,18 @@ impl<'a> Ground<'a> {
                     "scalingConfig": {"minSize": 1, "maxSize": 2, "desiredSize": 1},
                 })
             }
+            "FargateProfile" => {
+                let subnets = self.cluster();
+                let role = self.role(
+                    "fargate",
+                    "eks-fargate-pods.amazonaws.com",
+                    &["AmazonEKSFargatePodExecutionRolePolicy"],
+                );
+                json!({
+                    "clusterName": "base", "name": "it", "podExecutionRoleARN": role, "subnets": subnets,
+                    "selectors": [{"namespace": "jobs"}],
+                })
+            }
             "Addon" => {
                 self.cluster();
                 json!({"clusterName": "base", "name": "kube-proxy"})

@@ -16,6 +16,7 @@ mod children;
 mod compile;
 mod conditions;
 mod crd;
+mod custom;
 mod dag;
 mod definitions;
 mod evaluate;
@@ -40,17 +41,17 @@ mod words;
 mod tests;
 
 pub use changes::objections;
-pub use children::{
-    ANNOTATION_APPLY_ORDER, LABEL_COLLECTION_INDEX, LABEL_COLLECTION_SIZE, label_value, without_secret,
-};
+pub use children::{ANNOTATION_APPLY_ORDER, LABEL_COLLECTION_INDEX, LABEL_COLLECTION_SIZE, label_value};
 pub use compile::{Compiled, compile};
+pub use custom::{crd_kind, declared_kinds};
 pub use definitions::{CompiledDefinitions, compile_all};
 pub use evaluate::{Lookup, MAX_COLLECTION};
 pub use generated::generated_kind;
-pub use instance::{FAILED_RULE, InstanceStatus, dropped_field, instance_status};
-pub use kinds::{Catalogue, KindCatalogue, KindDescription, UnmanagedKinds};
+pub use instance::{FAILED_RULE, InstanceStatus, instance_status};
+pub use kinds::{Catalogue, Keeper, KindCatalogue, KindDescription, UnmanagedKinds};
 pub use memo::Memo;
 pub use node::{Graph, Node};
 pub use preview::{Gap, PreviewNode, PreviewObject, PreviewState};
 pub use problem::Problem;
+pub use rules::Rules;
 pub use verdict::{Evaluation, InstanceState, NodeResult, NodeState};

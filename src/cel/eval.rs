@@ -123,7 +123,8 @@ fn objection(function: &str) -> &'static str {
 pub(super) fn to_cel<'v>(value: &'v Value, type_: &Type, need: &Need) -> Boxed<'v> {
     match (value, type_) {
         _ if need.is_nothing() => Box::new(CelNull),
-        (value, Type::Optional(inner)) => to_cel(value, inner, need),
+        (Value::Null, Type::Optional(_)) => Box::new(CelOptional::none()),
+        (value, Type::Optional(inner)) => Box::new(CelOptional::of(to_cel(value, inner, need))),
         (Value::Null, _) => Box::new(CelNull),
         (Value::Bool(value), _) => Box::new(CelBool::from(*value)),
         (Value::Number(number), type_) => number_to_cel(number, type_),

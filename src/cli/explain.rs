@@ -45,10 +45,7 @@ impl Explain {
         let builtin = Catalogue::builtin();
         let mut kinds: Vec<Arc<KindDescription>> = builtin.iter().cloned().collect();
         match self.place.read().await {
-            Ok(repository) => {
-                let graphs = repository.checked.graphs.values();
-                kinds.extend(graphs.map(|graph| Arc::new(graph.kind().clone())));
-            }
+            Ok(repository) => kinds = repository.checked.catalogue.iter().cloned().collect(),
             // What is built in needs no repository, and may be asked for anywhere.
             Err(_) if kinds.iter().any(|kind| is_called(kind, name)) => {}
             Err(error) => return Err(error),

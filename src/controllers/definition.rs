@@ -14,7 +14,7 @@ use serde_json::{Map, Value, json};
 use crate::api::definition::DEFINITION_KIND;
 use crate::api::{Condition, GroupKind, Object, condition_types as types, names, provenance, set_condition};
 use crate::clock::Clock;
-use crate::graph::{self, Catalogue, Graph, Problem};
+use crate::graph::{self, Catalogue, Graph, Problem, crd_kind};
 use crate::redact::Words;
 use crate::store::mirror::Mirror;
 use crate::store::{ObjectStore, StoreError};
@@ -55,13 +55,20 @@ impl DefinitionController {
         });
         let versions: BTreeMap<String, String> = versions.collect();
         let published = self.graphs.published();
-        if self.reported.load(Ordering::Acquire) && *published.versions == versions {
+        let crds = self.mirror.of_kind(&crd_kind());
+        let declared = crds.iter().map(|crd| {
+            let metadata = &crd.metadata;
+            (metadata.name.clone(), format!("{} {}", metadata.uid, metadata.generation))
+        });
+        let declared: BTreeMap<String, String> = declared.collect();
+        let unchanged = *published.versions == versions && *published.declared == declared;
+        if self.reported.load(Ordering::Acquire) && unchanged {
             self.graphs.publish(Published { epoch: Some(epoch), ..published });
             return self.tend_all(&definitions).await;
         }
         self.reported.store(false, Ordering::Release);
-        let outcomes =
-            graph::compile_all(definitions.iter().map(AsRef::as_ref), Catalogue::builtin()).outcomes;
+        let kinds = Catalogue::with_declared(crds.iter().map(AsRef::as_ref));
+        let outcomes = graph::compile_all(definitions.iter().map(AsRef::as_ref), kinds).outcomes;
         let before = published.by_kind;
         let mut graphs: BTreeMap<GroupKind, Arc<Graph>> = BTreeMap::new();
         let mut verdicts = Vec::new();
@@ -81,8 +88,12 @@ impl DefinitionController {
                 }
             }
         }
-        let (by_kind, versions) = (Arc::new(graphs), Arc::new(versions));
-        self.graphs.publish(Published { epoch: Some(epoch), by_kind, versions });
+        self.graphs.publish(Published {
+            epoch: Some(epoch),
+            by_kind: Arc::new(graphs),
+            versions: Arc::new(versions),
+            declared: Arc::new(declared),
+        });
         for (name, verdict) in verdicts {
             let Some(definition) = definitions.iter().find(|definition| definition.metadata.name == name)
             else {

@@ -17,6 +17,8 @@ pub struct Published {
     pub by_kind: Arc<BTreeMap<GroupKind, Arc<Graph>>>,
     /// Life and generation of the definitions that they were compiled from, by name.
     pub versions: Arc<BTreeMap<String, String>>,
+    /// Life and generation of the CRDs whose kinds they could use, by name.
+    pub declared: Arc<BTreeMap<String, String>>,
 }
 
 impl Published {

@@ -10,6 +10,7 @@ use crate::api::definition::is_marked_instance;
 use crate::api::{
     GroupKind, Object, ObjectKey, condition_types, find_condition, iam_role_selector, names, provenance,
 };
+use crate::graph;
 use crate::store::mirror::{Mirror, owner_of};
 use crate::store::{Event, ObjectStore, Selector, StoreError};
 
@@ -150,7 +151,9 @@ impl Router {
     /// Objects that decide over others: selectors, namespaces, definitions, approvals, external references.
     fn enqueue_concerned(&self, object: &Object) {
         let kind = object.gvk().group_kind();
-        if kind == DefinitionController::kind() || object.key() == provenance::revision_key() {
+        if [DefinitionController::kind(), graph::crd_kind()].contains(&kind)
+            || object.key() == provenance::revision_key()
+        {
             // Instances follow, with graphs that are known to be of this revision.
             self.queues.definitions.add(ALL_DEFINITIONS);
         } else if kind == GroupKind::new(names::ACK_GROUP, iam_role_selector::KIND)

@@ -11,15 +11,16 @@ use crate::api::definition::DEFINITION_KIND;
 use crate::api::iam_role_selector::{self, IamRoleSelectorSpec};
 use crate::api::{GroupKind, Object, ObjectKey, names, provenance::source_path};
 use crate::diagnostic::{Diagnostic, Location, Severity, bounded};
-use crate::graph::{self, Catalogue, CompiledDefinitions, Graph, KindCatalogue as _, Problem};
-use crate::redact::{Fields, Known};
-use crate::schema;
+use crate::graph::{self, Catalogue, CompiledDefinitions, Graph, Keeper, KindCatalogue as _, Problem};
+use crate::redact::Known;
 
 /// A fleet repository after its check.
 #[derive(Debug, Default)]
 pub struct Checked {
     /// Everything that may take effect, defaulted as its schema says, with the file it stands in.
     pub objects: Vec<(String, Object)>,
+    /// Every kind: built in, declared by a CRD, created by a definition.
+    pub catalogue: Catalogue,
     /// The graphs of all good definitions.
     pub graphs: BTreeMap<GroupKind, Arc<Graph>>,
     /// Findings about all documents, in the order of the files.
@@ -37,14 +38,19 @@ pub fn check(fleet: Fleet, in_force: &[Arc<Object>]) -> Checked {
     let mut checked =
         Checked { diagnostics: fleet.diagnostics, failed_paths: fleet.failed_paths, ..Checked::default() };
     checked.known.learn(fleet.documents.iter().map(|document| &document.object));
-    let (definitions, others): (Vec<_>, Vec<_>) = fleet
-        .documents
-        .into_iter()
-        .partition(|document| document.object.gvk().group_kind() == definition_kind());
-    let mut catalogue = Catalogue::builtin();
-    let (serving, in_force): (Vec<_>, Vec<_>) =
-        in_force.iter().map(AsRef::as_ref).partition(|object| object.gvk().group_kind() == definition_kind());
-    checked.definitions(definitions, &serving, &mut catalogue);
+    let is = |object: &Object, kind: &GroupKind| object.gvk().group_kind() == *kind;
+    let (crd_kind, definition_kind) = (graph::crd_kind(), definition_kind());
+    let (crds, others): (Vec<_>, Vec<_>) =
+        fleet.documents.into_iter().partition(|document| is(&document.object, &crd_kind));
+    let (definitions, others): (Vec<_>, Vec<_>) =
+        others.into_iter().partition(|document| is(&document.object, &definition_kind));
+    let (declaring, in_force): (Vec<&Object>, Vec<&Object>) =
+        in_force.iter().map(AsRef::as_ref).partition(|object| is(object, &crd_kind));
+    let (serving, in_force): (Vec<&Object>, Vec<&Object>) =
+        in_force.into_iter().partition(|object| is(object, &definition_kind));
+    checked.catalogue = Catalogue::builtin();
+    checked.declarations(crds, &declaring);
+    checked.definitions(definitions, &serving);
     let in_force: BTreeMap<ObjectKey, &Object> = in_force
         .into_iter()
         .filter(|object| !object.is_terminating())
@@ -59,28 +65,25 @@ pub fn check(fleet: Fleet, in_force: &[Arc<Object>]) -> Checked {
     checked.diagnostics.extend(across);
     for document in others {
         let in_force = in_force.get(&document.object.key()).copied();
-        checked.document(document, &catalogue, in_force);
+        checked.document(document, in_force);
     }
     checked.diagnostics.sort_by(|a, b| a.location.cmp(&b.location).then(b.severity.cmp(&a.severity)));
     checked.mask();
     checked
 }
 
-/// Checks documents against graphs that are in force already.
-pub fn check_with(fleet: Fleet, graphs: &BTreeMap<GroupKind, Arc<Graph>>) -> Checked {
+/// Checks documents against the kinds and graphs of others that are checked already.
+pub fn check_with(fleet: Fleet, others: &Checked) -> Checked {
     let mut checked = Checked {
         diagnostics: fleet.diagnostics,
         failed_paths: fleet.failed_paths,
-        graphs: graphs.clone(),
+        catalogue: others.catalogue.clone(),
+        graphs: others.graphs.clone(),
         ..Checked::default()
     };
-    let mut catalogue = Catalogue::builtin();
-    for graph in graphs.values() {
-        catalogue.insert(graph.kind().clone());
-    }
     checked.known.learn(fleet.documents.iter().map(|document| &document.object));
     for document in fleet.documents {
-        checked.document(document, &catalogue, None);
+        checked.document(document, None);
     }
     checked.mask();
     checked
@@ -111,17 +114,32 @@ impl Checked {
         }
     }
 
-    fn definitions(
-        &mut self,
-        documents: Vec<FleetDocument>,
-        in_force: &[&Object],
-        catalogue: &mut Catalogue,
-    ) {
+    /// The kinds that CRDs declare. Where a CRD is broken or unreadable, the one in force goes on declaring.
+    fn declarations(&mut self, documents: Vec<FleetDocument>, in_force: &[&Object]) {
+        let mut sound = BTreeSet::new();
+        let mut broken = BTreeSet::new();
+        for document in documents {
+            let (kinds, problems) = graph::declared_kinds(&document.object);
+            let failed = problems.iter().any(Problem::is_error);
+            (if failed { &mut broken } else { &mut sound }).insert(document.object.key());
+            self.catalogue.declare(kinds);
+            self.accept(document, &problems, None);
+        }
+        for crd in in_force.iter().filter(|crd| !sound.contains(&crd.key())) {
+            let unreadable = source_path(crd).is_some_and(|path| self.failed_paths.contains(path));
+            if unreadable || broken.contains(&crd.key()) {
+                self.catalogue.declare(graph::declared_kinds(crd).0);
+            }
+        }
+    }
+
+    fn definitions(&mut self, documents: Vec<FleetDocument>, in_force: &[&Object]) {
+        let kinds = self.catalogue.clone();
         let mut present: Vec<&Object> = documents.iter().map(|document| &document.object).collect();
         // The first to create a kind has it: a newcomer takes none from the one in force, wherever it lies.
         let known: BTreeSet<ObjectKey> = in_force.iter().map(|definition| definition.key()).collect();
         present.sort_by_key(|definition| !known.contains(&definition.key()));
-        let mut compiled = graph::compile_all(present.iter().copied(), Catalogue::builtin());
+        let mut compiled = graph::compile_all(present.iter().copied(), kinds.clone());
         let mut problems: BTreeMap<String, Vec<Problem>> = BTreeMap::new();
         for (name, outcome) in &mut compiled.outcomes {
             let found = match outcome {
@@ -130,7 +148,7 @@ impl Checked {
             };
             problems.insert(name.clone(), found);
         }
-        for (name, objections) in objections(&present, in_force, &compiled) {
+        for (name, objections) in objections(&present, in_force, &compiled, &kinds) {
             problems.entry(name).or_default().extend(objections);
         }
         // Where the present version is broken or unreadable, the one in force goes on serving. It may lack
@@ -154,7 +172,7 @@ impl Checked {
                 break;
             }
             let good = present.iter().copied().filter(|object| !broken(&object.key()));
-            serving = graph::compile_all(good.clone().chain(kept.iter().copied()), Catalogue::builtin());
+            serving = graph::compile_all(good.clone().chain(kept.iter().copied()), kinds.clone());
             let failing =
                 good.filter_map(|definition| match serving.outcomes.get(&definition.metadata.name) {
                     Some(Err(found)) => Some((definition.metadata.name.clone(), found.clone())),
@@ -171,13 +189,13 @@ impl Checked {
             found.extend(cross::permissions_in(&document.object));
             self.accept(document, &found, None);
         }
-        *catalogue = serving.catalogue;
+        self.catalogue = serving.catalogue;
         for outcome in serving.outcomes.into_values().flatten() {
             self.graphs.insert(outcome.graph.kind().gvk.group_kind(), Arc::new(outcome.graph));
         }
     }
 
-    fn document(&mut self, document: FleetDocument, catalogue: &Catalogue, in_force: Option<&Object>) {
+    fn document(&mut self, document: FleetDocument, in_force: Option<&Object>) {
         let object = &document.object;
         let gvk = object.gvk();
         if let Some(graph) = self.graphs.get(&gvk.group_kind()) {
@@ -199,11 +217,13 @@ impl Checked {
             problems.push(Problem::error("/spec", "invalid-approval", message));
         }
         let mut admitted = None;
-        if let Some(kind) = catalogue.kind(&gvk) {
-            let (object, found) = against_schema(object, &kind.schema);
+        let kind = self.catalogue.kind(&gvk);
+        if let Some(kind) = &kind {
+            let (object, found) = kind.admit(object, in_force);
             problems.extend(found);
             admitted = Some(object);
-        } else if gvk.group != names::FLEETWRIGHT_GROUP {
+        }
+        if kind.is_none_or(|kind| kind.keeper == Keeper::Nobody) && gvk.group != names::FLEETWRIGHT_GROUP {
             let message = format!(
                 "nobody here manages the kind `{gvk}`: it is stored and handed to the hub as written"
             );
@@ -229,6 +249,7 @@ fn objections(
     present: &[&Object],
     in_force: &[&Object],
     compiled: &CompiledDefinitions,
+    kinds: &Catalogue,
 ) -> BTreeMap<String, Vec<Problem>> {
     let in_force: BTreeMap<ObjectKey, &Object> =
         in_force.iter().map(|definition| (definition.key(), *definition)).collect();
@@ -240,7 +261,7 @@ fn objections(
     if edited.is_empty() {
         return BTreeMap::new();
     }
-    let before = graph::compile_all(in_force.into_values(), Catalogue::builtin());
+    let before = graph::compile_all(in_force.into_values(), kinds.clone());
     let judged = edited.into_iter().filter_map(|name| {
         let (Some(Ok(old)), Some(Ok(new))) = (before.outcomes.get(name), compiled.outcomes.get(name)) else {
             return None;
@@ -248,26 +269,6 @@ fn objections(
         Some((name.to_owned(), graph::objections(&old.graph, &new.graph)))
     });
     judged.collect()
-}
-
-/// Defaults, prunes and validates an object of a kind that has a schema.
-fn against_schema(object: &Object, kind: &schema::Schema) -> (Object, Vec<Problem>) {
-    let mut value = serde_json::Value::Object(object.body.clone());
-    schema::apply_defaults(kind, &mut value);
-    let mut problems: Vec<Problem> = schema::prune(kind, &mut value)
-        .into_iter()
-        .map(|pointer| graph::dropped_field(kind, &pointer))
-        .collect();
-    let sensitive = Fields::of(object);
-    problems.extend(schema::validate(kind, &value).into_iter().map(|violation| {
-        let violation = graph::without_secret(violation, &sensitive);
-        Problem::error(violation.pointer, "invalid-value", violation.message).with_help(violation.help)
-    }));
-    let mut admitted = object.clone();
-    if let serde_json::Value::Object(body) = value {
-        admitted.body = body;
-    }
-    (admitted, problems)
 }
 
 /// A problem with the place of its pointer in the file.
@@ -289,49 +290,4 @@ fn diagnostic(document: &FleetDocument, problem: &Problem) -> Diagnostic {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::super::{FileContent, Limits, Options, Tree, load};
-    use super::*;
-
-    fn findings(text: &str) -> Vec<Diagnostic> {
-        let tree = Tree::from([("a.yaml".to_owned(), FileContent::text(text))]);
-        let is_namespaced = |_: &crate::api::GroupVersionKind| Some(true);
-        let options = Options {
-            path: "",
-            default_namespace: "n",
-            limits: Limits::default(),
-            is_namespaced: &is_namespaced,
-        };
-        check(load(&tree, &options), &[]).diagnostics
-    }
-
-    #[test]
-    fn what_a_broken_approval_holds_is_told_in_short() {
-        let huge = "x".repeat(60_000);
-        // YAML itself wants keys to be shorter than 1,024 characters.
-        let specs = [
-            format!("{}: 1", "x".repeat(1_000)),
-            format!("digest: [{huge}]"),
-            format!("digest: a, orphans: {huge}"),
-        ];
-        for spec in specs {
-            let text = format!(
-                "apiVersion: fleetwright.dev/v1alpha1\nkind: Approval\nmetadata: {{name: a}}\nspec: {{{spec}}}\n"
-            );
-            let found = findings(&text);
-            assert!(found.iter().any(|finding| finding.code == "invalid-approval"), "{text:.300}");
-            assert!(found.iter().all(|finding| finding.message.len() <= 2_000));
-        }
-    }
-
-    #[test]
-    fn a_permission_that_permits_nothing_has_its_line() {
-        let found = findings(
-            "apiVersion: ec2.services.k8s.aws/v1alpha1\nkind: VPC\nmetadata:\n  name: v\n  annotations:\n    \
-             fleetwright.dev/replace: allow\nspec:\n  cidrBlocks: [10.0.0.0/16]\n",
-        );
-        let told = found.iter().find(|finding| finding.code == "permits-nothing").unwrap();
-        let place = told.location.as_ref().unwrap();
-        assert_eq!((place.file.as_str(), place.line, told.severity), ("a.yaml", 6, Severity::Warning));
-    }
-}
+mod tests;

@@ -1,4 +1,5 @@
-//! Which kinds the groups `kro.run` and `fleetwright.dev` have: their own, and those that definitions create.
+//! Which kinds the groups `kro.run` and `fleetwright.dev` have: their own, and those that definitions create. And
+//! what CustomResourceDefinitions say of the kinds that they declare.
 
 use std::collections::BTreeMap;
 
@@ -10,6 +11,7 @@ use crate::api::definition::DEFINITION_KIND;
 use crate::api::names::{FLEETWRIGHT_GROUP, KRO_GROUP};
 use crate::api::{GroupKind, GroupVersionKind};
 use crate::diagnostic::{Diagnostic, nearest};
+use crate::graph::crd_kind;
 
 const OWN_VERSION: &str = "v1alpha1";
 /// kro's name for its first API; definitions replaced it.
@@ -21,11 +23,18 @@ const APPROVAL_KIND: &str = "Approval";
 /// The kinds known while one tree is read.
 pub(super) struct Kinds<'a> {
     generated: BTreeMap<GroupKind, Generated>,
+    declared: BTreeMap<GroupKind, Declared>,
     is_namespaced: &'a dyn Fn(&GroupVersionKind) -> Option<bool>,
 }
 
 struct Generated {
     version: String,
+    namespaced: bool,
+}
+
+/// What a CRD says of its kind.
+struct Declared {
+    versions: Vec<String>,
     namespaced: bool,
 }
 
@@ -42,7 +51,20 @@ impl<'a> Kinds<'a> {
             let version = text("apiVersion").unwrap_or(OWN_VERSION).to_owned();
             Some((kind, Generated { version, namespaced: text("scope") != Some("Cluster") }))
         });
-        Self { generated: generated.collect(), is_namespaced }
+        let crd_kind = crd_kind();
+        let crds = candidates.iter().filter(|candidate| candidate.gvk.group_kind() == crd_kind);
+        let declared = crds.filter_map(|candidate| {
+            let spec = candidate.document.value.get("spec")?;
+            let text = |pointer: &str| spec.pointer(pointer).and_then(Value::as_str);
+            let versions = spec.get("versions")?.as_array()?.iter();
+            let versions = versions.filter_map(|version| version.get("name")?.as_str().map(str::to_owned));
+            let namespaced = text("/scope") != Some("Cluster");
+            Some((
+                GroupKind::new(text("/group")?, text("/names/kind")?),
+                Declared { versions: versions.collect(), namespaced },
+            ))
+        });
+        Self { generated: generated.collect(), declared: declared.collect(), is_namespaced }
     }
 
     pub(super) fn is_namespaced(&self, gvk: &GroupVersionKind) -> Option<bool> {
@@ -51,7 +73,9 @@ impl<'a> Kinds<'a> {
         }
         match (gvk.group.as_str(), gvk.kind.as_str()) {
             (KRO_GROUP, DEFINITION_KIND) | (FLEETWRIGHT_GROUP, APPROVAL_KIND) => Some(false),
-            _ => (self.is_namespaced)(gvk),
+            _ if gvk.group_kind() == crd_kind() => Some(false),
+            _ => (self.is_namespaced)(gvk)
+                .or_else(|| self.declared.get(&gvk.group_kind()).map(|declared| declared.namespaced)),
         }
     }
 
@@ -61,7 +85,8 @@ impl<'a> Kinds<'a> {
             || (is_kro_group(&gvk.group) && gvk.kind != DEFINITION_KIND)
     }
 
-    /// Reports kinds of kro's and our own groups that nothing creates (decision 16).
+    /// Reports kinds of kro's and our own groups that nothing creates (decision 16), and versions that the
+    /// maker of a kind does not know.
     pub(super) fn check(&self, candidate: &Candidate, fleet: &mut Fleet) {
         let gvk = &candidate.gvk;
         let at = |pointer: &str| candidate.document.position(pointer).in_file(&candidate.file);
@@ -69,6 +94,19 @@ impl<'a> Kinds<'a> {
             if generated.version != gvk.version && (self.is_namespaced)(gvk).is_none() {
                 let message = format!("`{}` has no version `{}`", gvk.group_kind(), gvk.version);
                 let help = format!("its definition creates `{}`", generated.version);
+                fleet.report(
+                    Diagnostic::error("unknown-version", message).at(at("/apiVersion")).with_help(help),
+                );
+            }
+            return;
+        }
+        if let Some(declared) = self.declared.get(&gvk.group_kind())
+            && (self.is_namespaced)(gvk).is_none()
+            && gvk.group != INTERNAL_GROUP
+        {
+            if !declared.versions.contains(&gvk.version) {
+                let message = format!("`{}` has no version `{}`", gvk.group_kind(), gvk.version);
+                let help = format!("its CRD declares `{}`", declared.versions.join("`, `"));
                 fleet.report(
                     Diagnostic::error("unknown-version", message).at(at("/apiVersion")).with_help(help),
                 );

@@ -181,7 +181,7 @@ fn settle_secret(object: &mut Object, is_gap: &dyn Fn(&str) -> bool) {
 }
 
 /// A violation that quotes no value of a Secret.
-pub fn without_secret(violation: Violation, sensitive: &Fields) -> Violation {
+pub(super) fn without_secret(violation: Violation, sensitive: &Fields) -> Violation {
     let pointer = &violation.pointer;
     let quotes = if violation.quotes_inside() { sensitive.cover(pointer) } else { sensitive.hold(pointer) };
     if quotes { violation.without_value() } else { violation }

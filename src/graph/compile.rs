@@ -14,7 +14,7 @@ use super::node::{Body, Field, Graph, Node, sensitive_by_kind};
 use super::problem::suggestion;
 use super::rules::Rules;
 use super::template::{Walker, without_omit};
-use super::{KindCatalogue, KindDescription, Problem, taint, words};
+use super::{Keeper, KindCatalogue, KindDescription, Problem, custom, taint, words};
 use crate::api::definition::{
     Definition, ExternalReference, ResourceBody, ResourceDefinition, Scope as InstanceScope, join_pointer,
 };
@@ -153,14 +153,13 @@ impl<'a> Compiler<'a> {
         };
         let layers = dag.reverse_layers();
         let nodes = assemble(drafts, parts, &edges, &order, &layers);
-        let kind = Arc::new(describe(definition, spec, status.schema, taint::handed_over(&nodes)));
+        let kind = Arc::new(describe(definition, spec, status.schema, rules, taint::handed_over(&nodes)));
         Some(Graph {
             definition: definition.name.clone(),
             kind,
             scope: definition.schema.scope,
             declared: definition.schema.clone(),
             allow_breaking_changes: definition.allow_breaking_changes,
-            rules,
             schema_type,
             nodes,
             status: status.fields,
@@ -281,6 +280,10 @@ impl<'a> Compiler<'a> {
             return None;
         }
         if let Some(kind) = self.kinds.kind(gvk) {
+            if kind.keeper == Keeper::Nobody {
+                let message = format!("nothing here manages `{gvk}`: its fields are checked by its CRD only");
+                self.problems.push(Problem::warning(pointer_to_kind, "unmanaged-kind", message));
+            }
             return Some(kind);
         }
         let known = self.kinds.known();
@@ -500,7 +503,7 @@ impl<'a> Compiler<'a> {
 
     /// What a CRD defines must be known before any instance, so only its metadata may be computed.
     fn custom_resource_definition(&mut self, draft: &Draft<'_>, field: &Field, base: &str) {
-        if draft.gvk.group != "apiextensions.k8s.io" || draft.gvk.kind != "CustomResourceDefinition" {
+        if draft.gvk.group_kind() != custom::crd_kind() {
             return;
         }
         let Field::Object(entries) = field else { return };
@@ -596,7 +599,6 @@ fn assemble(
             position,
             Node {
                 id: draft.resource.id.clone(),
-                managed: draft.kind.as_ref().is_some_and(|kind| kind.managed),
                 namespaced: draft.kind.as_ref().is_none_or(|kind| kind.namespaced),
                 gvk: draft.gvk,
                 dependencies: needs.iter().filter_map(|(_, need)| ids.get(*need).cloned()).collect(),

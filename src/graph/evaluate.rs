@@ -174,8 +174,9 @@ impl<'a> Pass<'a> {
         }
         self.taint.learn(node, sensitive);
         // What nobody manages never gets a status: it is as ready as it will be.
-        let kept = node.kind.is_none() && !node.is_external();
-        let readiness = if kept { Ok(()) } else { readiness(node, &present, &values, self.evaluations) };
+        let as_written = !node.is_kept() && !node.is_external();
+        let readiness =
+            if as_written { Ok(()) } else { readiness(node, &present, &values, self.evaluations) };
         self.store(position, node, values, complete);
         if !complete {
             result.state = NodeState::Applied;
@@ -364,7 +365,7 @@ impl<'a> Pass<'a> {
 
     /// Stops at a kind that nobody manages, unless such objects are to be kept as written.
     fn hold(&self, node: &Node) -> Result<(), Stop> {
-        if node.kind.is_some() || self.unmanaged == UnmanagedKinds::Store {
+        if node.is_kept() || self.unmanaged == UnmanagedKinds::Store {
             return Ok(());
         }
         let message = format!(

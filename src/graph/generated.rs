@@ -1,12 +1,14 @@
 //! The kind that a definition creates: its `spec` from SimpleSchema, its `status` from expressions.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde_json::Value;
 
 use super::conditions as author;
-use super::kinds::conditions;
+use super::kinds::{Keeper, conditions};
 use super::node::{Field, TextPart};
+use super::rules::Rules;
 use super::template::{Walker, without_omit};
 use super::{KindDescription, Problem};
 use crate::api::Object;
@@ -43,7 +45,7 @@ pub(super) fn skeleton(definition: &Definition) -> Result<KindDescription, Vec<P
         Value::Object(fields) => fields.iter().map(|(name, value)| (name.clone(), shape(value))).collect(),
         _ => BTreeMap::new(),
     };
-    Ok(describe(definition, spec, status, Fields::none()))
+    Ok(describe(definition, spec, status, None, Fields::none()))
 }
 
 /// A status field before its expressions are typed.
@@ -68,6 +70,7 @@ pub(super) fn describe(
     definition: &Definition,
     spec: Schema,
     mut status: BTreeMap<String, Schema>,
+    rules: Option<Rules>,
     sensitive: Fields,
 ) -> KindDescription {
     status.entry("state".to_owned()).or_insert_with(Schema::string);
@@ -76,7 +79,8 @@ pub(super) fn describe(
         gvk: definition.schema.gvk.clone(),
         namespaced: definition.schema.scope == InstanceScope::Namespaced,
         schema: Schema::object([("spec", spec), ("status", Schema::object(status))]),
-        managed: true,
+        keeper: Keeper::Manager,
+        rules: rules.map(Arc::new),
         sensitive,
     }
 }

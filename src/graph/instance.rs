@@ -51,7 +51,7 @@ impl Graph {
         sensitive.extend(self.kind.sensitive.clone());
         let violations = schema::validate(&schema, &body);
         // As at an API server: rules are for values of the right shape.
-        let rules = self.rules.as_ref().filter(|_| violations.is_empty());
+        let rules = self.kind.rules.as_ref().filter(|_| violations.is_empty());
         let old = in_force.map(|in_force| self.spec_in_force(in_force));
         let broken =
             rules.zip(body.get("spec")).map(|(rules, spec)| rules.violations(spec, old.as_ref(), "/spec"));
@@ -69,7 +69,7 @@ impl Graph {
 
     /// What the rules about changes say to a new version of an instance, whatever else may be wrong with it.
     pub fn refused_changes(&self, instance: &Object, in_force: &Object) -> Vec<Problem> {
-        let Some(rules) = &self.rules else { return Vec::new() };
+        let Some(rules) = &self.kind.rules else { return Vec::new() };
         let (spec, old) = (self.spec_in_force(instance), self.spec_in_force(in_force));
         let mut sensitive = Fields::of(instance);
         sensitive.extend(self.kind.sensitive.clone());
@@ -95,7 +95,7 @@ impl Graph {
 /// Code of the problem that an instance breaks a rule of its kind.
 pub const FAILED_RULE: &str = "failed-rule";
 
-fn problem(violation: Violation, code: &'static str, sensitive: &Fields) -> Problem {
+pub(super) fn problem(violation: Violation, code: &'static str, sensitive: &Fields) -> Problem {
     let violation = without_secret(violation, sensitive);
     Problem::error(violation.pointer, code, violation.message).with_help(violation.help)
 }
@@ -112,7 +112,7 @@ fn unknown_field<'a>(pointer: &str, field: &str, candidates: impl IntoIterator<I
 }
 
 /// What is to be said about a field that pruning took out.
-pub fn dropped_field(schema: &Schema, pointer: &str) -> Problem {
+pub(super) fn dropped_field(schema: &Schema, pointer: &str) -> Problem {
     let (parent, field) = pointer.rsplit_once('/').unwrap_or(("", pointer));
     let field = field.replace("~1", "/").replace("~0", "~");
     unknown_field(pointer, &field, siblings(schema, parent))

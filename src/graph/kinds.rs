@@ -5,6 +5,7 @@ use std::sync::{Arc, LazyLock};
 
 use serde_json::Value;
 
+use super::rules::Rules;
 use crate::api::{GroupKind, GroupVersionKind, ack, core};
 use crate::redact::Fields;
 use crate::schema::{Schema, SchemaType};
@@ -18,13 +19,26 @@ pub struct KindDescription {
     pub namespaced: bool,
     /// Schema of the whole object without apiVersion, kind and metadata: `spec`, `status`, `data`, …
     pub schema: Schema,
-    /// Whether this program reconciles the kind, with AWS or by a graph.
-    pub managed: bool,
+    /// Who looks after its objects.
+    pub keeper: Keeper,
+    /// The CEL rules of the schema; absent when it has none.
+    pub rules: Option<Arc<Rules>>,
     /// Fields of the spec that its graph hands to Secrets: as secret as what they become.
     pub sensitive: Fields,
 }
 
-/// What becomes of a node whose kind is in no catalogue: nobody here would ever make it ready.
+/// Who looks after the objects of a kind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Keeper {
+    /// This program, with AWS or by a graph.
+    Manager,
+    /// Either store: such an object is what is written of it.
+    Store,
+    /// Nobody here. What is written can be checked, but nobody would ever make it ready.
+    Nobody,
+}
+
+/// What becomes of a node whose kind nobody here looks after: nobody would ever make it ready.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum UnmanagedKinds {
     /// The node waits, and says so.
@@ -66,7 +80,8 @@ impl Catalogue {
                     gvk: kind.gvk.clone(),
                     namespaced: true,
                     schema: read(&kind.schema),
-                    managed: true,
+                    keeper: Keeper::Manager,
+                    rules: None,
                     sensitive: Fields::none(),
                 });
             }
@@ -75,7 +90,8 @@ impl Catalogue {
                     gvk: kind.gvk.clone(),
                     namespaced: kind.namespaced,
                     schema: read(&kind.schema),
-                    managed: false,
+                    keeper: Keeper::Store,
+                    rules: None,
                     sensitive: Fields::none(),
                 });
             }
@@ -87,6 +103,13 @@ impl Catalogue {
     /// Adds a kind, or puts a newer description in the place of an older one.
     pub fn insert(&mut self, kind: KindDescription) {
         self.kinds.insert(kind.gvk.clone(), Arc::new(kind));
+    }
+
+    /// Adds kinds that a CRD declares. What is known already is known better.
+    pub fn declare(&mut self, kinds: impl IntoIterator<Item = KindDescription>) {
+        for kind in kinds {
+            self.kinds.entry(kind.gvk.clone()).or_insert_with(|| Arc::new(kind));
+        }
     }
 
     /// Forgets a kind in all of its versions.
@@ -177,6 +200,7 @@ mod tests {
         assert_eq!(catalogue.iter().count(), ack::kinds().len() + core::kinds().len());
         let vpc = GroupVersionKind::from_api_version("ec2.services.k8s.aws/v1alpha1", "VPC");
         let vpc = catalogue.kind(&vpc).unwrap();
-        assert!(vpc.managed && vpc.schema.at(&["status", "vpcID"]).is_some());
+        assert_eq!(vpc.keeper, Keeper::Manager);
+        assert!(vpc.schema.at(&["status", "vpcID"]).is_some());
     }
 }

@@ -5,8 +5,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::KindDescription;
-use super::rules::Rules;
+use super::{Keeper, KindDescription};
 use crate::api::GroupVersionKind;
 use crate::api::definition::{DefinitionSchema, Scope, join_pointer};
 use crate::cel::{Expression, Type};
@@ -21,8 +20,6 @@ pub struct Graph {
     /// The kind as the author declares it.
     pub(super) declared: DefinitionSchema,
     pub(super) allow_breaking_changes: bool,
-    /// The CEL rules of its spec; absent when it has none.
-    pub(super) rules: Option<Rules>,
     pub(super) schema_type: Type,
     pub(super) nodes: Vec<Node>,
     pub(super) status: Vec<(String, Field)>,
@@ -59,8 +56,6 @@ pub struct Node {
     pub id: String,
     /// Kind of the object or objects.
     pub gvk: GroupVersionKind,
-    /// Whether this program reconciles the kind.
-    pub managed: bool,
     /// Ids of the nodes that must be ready before this one, in the order of the graph.
     pub dependencies: Vec<String>,
     /// Greater is deleted earlier: counts the layers of the graph from its roots (kro's apply order).
@@ -89,6 +84,11 @@ impl Node {
     /// Whether the node stands for any number of objects.
     pub fn is_collection(&self) -> bool {
         !self.for_each.is_empty() || matches!(self.body, Body::Selection { .. })
+    }
+
+    /// Whether anybody here looks after the node's objects.
+    pub(super) fn is_kept(&self) -> bool {
+        self.kind.as_ref().is_some_and(|kind| kind.keeper != Keeper::Nobody)
     }
 
     /// Whether the node's objects are Secrets.

@@ -17,8 +17,8 @@ use crate::schema::{ListType, Schema, Validation, Violation};
 const MAX_EVALUATIONS: usize = 10_000;
 
 /// The rules of a schema, by place. Only places with rules at or below them are kept.
-#[derive(Debug)]
-pub(super) struct Rules {
+#[derive(Debug, PartialEq)]
+pub struct Rules {
     type_: Type,
     own: Vec<Rule>,
     fields: BTreeMap<String, Rules>,
@@ -28,13 +28,15 @@ pub(super) struct Rules {
     keys: Vec<String>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, PartialEq)]
 struct Rule {
     expression: Expression,
     message: String,
     message_expression: Option<Expression>,
-    /// Whether it names `oldSelf`.
+    /// Whether it names `oldSelf`, which then must be there.
     is_transition: bool,
+    /// The type of `oldSelf`, where it may be missing.
+    optional_old: Option<Type>,
 }
 
 impl Rules {
@@ -99,10 +101,12 @@ impl Compiler<'_> {
     }
 
     fn rule(&mut self, validation: &Validation, type_: &Type, pointer: &str, has_old: bool) -> Option<Rule> {
-        let scope = Scope::new().with("self", type_.clone()).with("oldSelf", type_.clone());
+        let optional_old = validation.optional_old_self.then(|| Type::optional(type_.clone()));
+        let old = optional_old.as_ref().unwrap_or(type_);
+        let scope = Scope::new().with("self", type_.clone()).with("oldSelf", old.clone());
         let expression = self.expression(&validation.rule, &scope, &Type::Bool, pointer)?;
-        let is_transition = expression.references().contains("oldSelf");
-        if is_transition && !has_old {
+        let names_old = expression.references().contains("oldSelf");
+        if names_old && !has_old {
             let message = if validation.is_immutable() {
                 "`immutable` has no meaning in the items of this list".to_owned()
             } else {
@@ -118,7 +122,8 @@ impl Compiler<'_> {
             None => None,
         };
         let message = validation.message.clone();
-        Some(Rule { expression, message, message_expression, is_transition })
+        let is_transition = names_old && optional_old.is_none();
+        Some(Rule { expression, message, message_expression, is_transition, optional_old })
     }
 
     fn expression(&mut self, text: &str, scope: &Scope, wanted: &Type, pointer: &str) -> Option<Expression> {
@@ -197,9 +202,11 @@ impl Check {
             None => return self.refuse(pointer, format!("{TOO_MANY}: more than {MAX_EVALUATIONS}"), None),
         }
         let mut bindings = Bindings::new().with("self", value, type_);
-        if let Some(old) = old {
-            bindings.bind("oldSelf", old, type_);
-        }
+        match (&rule.optional_old, old) {
+            (Some(type_), old) => bindings.bind("oldSelf", old.unwrap_or(&Value::Null), type_),
+            (None, Some(old)) => bindings.bind("oldSelf", old, type_),
+            (None, None) => &mut bindings,
+        };
         let source = rule.expression.source();
         match rule.expression.evaluate(&bindings) {
             Ok(Value::Bool(true)) => {}

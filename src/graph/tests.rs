@@ -14,6 +14,7 @@ mod collections;
 mod conditions;
 mod corpus;
 mod crd;
+mod custom;
 mod faults;
 mod memo;
 mod order;

@@ -37,6 +37,16 @@ pub enum SchemaError {
     TooDeep(String),
 }
 
+impl SchemaError {
+    /// Where in the schema, as a JSON pointer.
+    pub fn pointer(&self) -> &str {
+        match self {
+            Self::NotAnObject(pointer) | Self::TooDeep(pointer) => pointer,
+            Self::UnknownType { pointer, .. } | Self::DanglingReference { pointer, .. } => pointer,
+        }
+    }
+}
+
 impl TryFrom<Value> for Schema {
     type Error = SchemaError;
 

@@ -384,7 +384,7 @@ impl Syncer {
                 if loaded.is_empty() || !loaded.failed_paths.is_empty() {
                     continue;
                 }
-                let older = fleet::check_with(loaded, &checked.graphs);
+                let older = fleet::check_with(loaded, checked);
                 if older.failed_paths.is_empty() && !older.objects.is_empty() {
                     checked.known.learn_from(&older.known);
                     tracing::warn!(path, %commit, "this path does not load now: its last good version is in force");

@@ -205,6 +205,43 @@ fn warnings_fail_only_where_asked() {
 }
 
 #[test]
+fn kinds_of_a_crd_in_the_repository_are_checked() {
+    let home = repository();
+    let crd = r#"apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: things.example.com}
+spec:
+  group: example.com
+  scope: Namespaced
+  names: {kind: Thing, plural: things}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema:
+      openAPIV3Schema:
+        type: object
+        properties:
+          spec: {type: object, properties: {size: {type: integer, description: How large it is.}}}
+"#;
+    let thing = "apiVersion: example.com/v1\nkind: Thing\nmetadata: {name: a}\nspec:\n  size: ";
+    write(home.path(), "crds/things.yaml", crd);
+    write(home.path(), "thing.yaml", &format!("{thing}3\n"));
+    let sound = run(home.path(), &["validate"]);
+    assert_eq!(code(&sound), 0, "{}", stdout(&sound));
+    write(home.path(), "thing.yaml", &format!("{thing}large\n"));
+    let broken = run(home.path(), &["validate"]);
+    assert_eq!(code(&broken), 1);
+    insta::assert_snapshot!(stdout(&broken), @r#"
+    thing.yaml:2:7: warning[unmanaged-kind]: nobody here manages the kind `example.com/v1/Thing`: it is stored and handed to the hub as written
+    thing.yaml:5:9: error[invalid-value]: expected an integer, found the string "large"
+    1 error, 1 warning: 5 objects, 2 definitions, 1 instance, 0 clusters
+    "#);
+    let explained = run(home.path(), &["explain", "things.spec.size"]);
+    assert!(stdout(&explained).contains("How large it is."), "{}", stderr(&explained));
+}
+
+#[test]
 fn a_node_that_can_never_be_made_is_found_before_the_merge() {
     let home = repository();
     write(

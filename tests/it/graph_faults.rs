@@ -112,6 +112,44 @@ fn a_failed_pass_heals_when_its_cause_does() {
     });
 }
 
+/// The kinds of a CRD are known to the graphs that serve, and anew when it changes.
+#[test]
+fn a_crd_of_the_repository_types_the_graphs_that_serve() {
+    let crd = |type_: &str| {
+        format!(
+            "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {{name: things.example.com}}\n\
+             spec:\n  group: example.com\n  scope: Namespaced\n  names: {{kind: Thing, plural: things}}\n  versions:\n  \
+             - name: v1\n    served: true\n    storage: true\n    schema:\n      openAPIV3Schema:\n        type: object\n        \
+             properties: {{spec: {{type: object, properties: {{size: {{type: {type_}}}}}}}}}\n"
+        )
+    };
+    let definition = "apiVersion: kro.run/v1alpha1\nkind: ResourceGraphDefinition\nmetadata: {name: user}\nspec:\n  \
+                      schema:\n    apiVersion: v1alpha1\n    kind: User\n    status: {size: \"${thing.spec.size + 1}\"}\n  \
+                      resources:\n  - id: thing\n    externalRef:\n      apiVersion: example.com/v1\n      kind: Thing\n      \
+                      metadata: {name: a}\n";
+    in_virtual_time(async {
+        let mut world = World::new();
+        world.write("crd.yaml", crd("integer"));
+        world.write("user.yaml", definition);
+        world.commit("first");
+        world.start();
+        let state = |handle: &Handle| {
+            let definition = object(handle, "ResourceGraphDefinition.kro.run/user")?;
+            Some(definition.status()["state"].as_str()?.to_owned())
+        };
+        world.until("typed", |handle| state(handle).as_deref() == Some("Active")).await;
+        world.write("crd.yaml", crd("string"));
+        world.commit("another type");
+        world.until("typed anew", |handle| state(handle).as_deref() == Some("Inactive")).await;
+        let sync = world.handle().sync.borrow().clone();
+        let refused = sync.diagnostics.iter().find(|finding| finding.code == "invalid-expression");
+        assert_eq!(refused.unwrap().location.as_ref().unwrap().file, "user.yaml", "{refused:?}");
+        world.write("crd.yaml", crd("integer"));
+        world.commit("as before");
+        world.until("typed as before", |handle| state(handle).as_deref() == Some("Active")).await;
+    });
+}
+
 #[test]
 fn a_child_deleted_by_hand_comes_back_within_a_second() {
     in_virtual_time(async {

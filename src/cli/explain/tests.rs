@@ -2,6 +2,7 @@ use serde_json::json;
 
 use super::*;
 use crate::api::GroupVersionKind;
+use crate::graph::Keeper;
 use crate::redact::Fields;
 
 fn kind(api_version: &str, kind: &str) -> Arc<KindDescription> {
@@ -23,7 +24,8 @@ fn kind(api_version: &str, kind: &str) -> Arc<KindDescription> {
         gvk: GroupVersionKind::from_api_version(api_version, kind),
         namespaced: true,
         schema,
-        managed: false,
+        keeper: Keeper::Store,
+        rules: None,
         sensitive: Fields::none(),
     })
 }

@@ -101,7 +101,11 @@ impl Files {
             .filter(|(_, object)| is_definition(object))
             .filter_map(|(file, object)| Some((file.clone(), generated_kind(object).ok()?)))
             .collect();
-        let defined = objects.iter().flat_map(|(_, object)| custom_kinds(object)).collect();
+        let defined = objects
+            .iter()
+            .filter(|(_, object)| object.gvk().group_kind() == crd_kind())
+            .flat_map(|(_, object)| declared_kinds(object).0)
+            .collect();
         Self { objects, made, defined }
     }
 
@@ -112,11 +116,7 @@ impl Files {
     /// The kinds as a file sees them: of several definitions of one kind the nearest counts.
     fn catalogue(&self, file: &str) -> Catalogue {
         let mut catalogue = Catalogue::builtin();
-        for kind in &self.defined {
-            if catalogue.kind(&kind.gvk).is_none() {
-                catalogue.insert(kind.clone());
-            }
-        }
+        catalogue.declare(self.defined.iter().cloned());
         let mut near: Vec<&(String, KindDescription)> = self.made.iter().collect();
         near.sort_by_key(|(other, _)| (nearness(file, other), std::cmp::Reverse(other.clone())));
         for (_, kind) in near {
@@ -146,30 +146,6 @@ fn is_expected(file: &str) -> bool {
 /// Folders that two paths have in common.
 fn nearness(file: &str, other: &str) -> usize {
     file.split('/').zip(other.split('/')).take_while(|(a, b)| a == b).count()
-}
-
-/// The kinds of a CustomResourceDefinition.
-fn custom_kinds(object: &Object) -> Vec<KindDescription> {
-    if object.kind != "CustomResourceDefinition" {
-        return Vec::new();
-    }
-    let spec = object.spec();
-    let text = |pointer: &str| spec.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
-    let versions = spec["versions"].as_array().into_iter().flatten();
-    let kinds = versions.filter_map(|version| {
-        Some(KindDescription {
-            gvk: GroupVersionKind {
-                group: text("/group"),
-                version: version["name"].as_str()?.to_owned(),
-                kind: text("/names/kind"),
-            },
-            namespaced: text("/scope") == "Namespaced",
-            schema: Schema::from_openapi(version.pointer("/schema/openAPIV3Schema")?).ok()?,
-            managed: false,
-            sensitive: crate::redact::Fields::none(),
-        })
-    });
-    kinds.collect()
 }
 
 #[test]
@@ -269,7 +245,7 @@ fn unfold(graph: &Graph, instance: &Object, live: &mut Live, kinds: &Catalogue) 
             let Some(kind) = kinds.kind(&object.gvk()) else { continue };
             let Some(status) = kind.schema.properties.get("status") else { continue };
             let mut status = filled(status, "", &object.metadata.name);
-            if kind.managed && !object.gvk().group.ends_with(".services.k8s.aws") {
+            if kind.keeper == Keeper::Manager && !object.gvk().group.ends_with(".services.k8s.aws") {
                 status["state"] = json!("ACTIVE");
                 status["conditions"] = json!([{"type": "Ready", "status": "True"}]);
             }

@@ -13,8 +13,10 @@ macro_rules! send {
 
 pub mod access_entry;
 pub mod addon;
+pub mod capability;
 pub mod cluster;
 pub mod fargate_profile;
+pub mod identity_provider_config;
 pub mod nodegroup;
 mod owned;
 pub mod pod_identity_association;

@@ -237,8 +237,10 @@ fn document(digest: &str, entries: &BTreeSet<String>) -> String {
 }
 
 /// The order in which kinds go: what uses others before what it uses. Kinds that are not named go last.
-const ORDER: [&str; 17] = [
+const ORDER: [&str; 19] = [
     "PodIdentityAssociation",
+    "Capability",
+    "IdentityProviderConfig",
     "AccessEntry",
     "Addon",
     "Nodegroup",

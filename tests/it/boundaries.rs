@@ -252,9 +252,11 @@ macro_rules! kinds {
 kinds! {
     access_entry: "AccessEntry",
     addon: "Addon",
+    capability: "Capability",
     cluster: "Cluster",
     elastic_ip_address: "ElasticIPAddress",
     fargate_profile: "FargateProfile",
+    identity_provider_config: "IdentityProviderConfig",
     instance_profile: "InstanceProfile",
     internet_gateway: "InternetGateway",
     nat_gateway: "NATGateway",

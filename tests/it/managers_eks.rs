@@ -471,3 +471,57 @@ async fn fargate_profiles_come_and_go_one_at_a_time() {
     second.remove().await;
     cluster.remove().await;
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_capability_follows_its_spec_to_the_end() {
+    let aws = Aws::simulated().await;
+    let ground = Ground::new(&aws).await;
+    let mut cluster = ground.running().await;
+    let first = role(&aws, "argocd", "capabilities.eks.amazonaws.com").await;
+    let second = role(&aws, "argocd-two", "capabilities.eks.amazonaws.com").await;
+    role_is_seen(&aws).await;
+    let people =
+        |role: &str, id: &str| json!({"role": role, "identities": [{"type": "SSO_GROUP", "id": id}]});
+    let argo = |mappings: Value| {
+        json!({"argoCD": {
+            "namespace": "argocd", "awsIDC": {"idcInstanceARN": "arn:aws:sso:::instance/ssoins-0123456789abcdef"},
+            "rbacRoleMappings": mappings,
+        }})
+    };
+    let spec = json!({
+        "clusterName": "prod", "name": "argocd", "type": "ARGOCD", "roleARN": first, "deletePropagationPolicy": "RETAIN",
+        "configuration": argo(json!([people("ADMIN", "a"), people("VIEWER", "b")])), "tags": {"team": "edge"},
+    });
+    let mut capability = aws.resource("Capability", "argocd", spec);
+    assert_eq!(capability.reach().await, ["CreateCapability"]);
+    assert_eq!(capability.change("roleARN", json!(second)).await, ["UpdateCapability"]);
+    let mapped = capability.change("configuration", argo(json!([people("ADMIN", "c")]))).await;
+    assert_eq!(mapped, ["UpdateCapability"]);
+    let observed = capability.observe().await.unwrap();
+    let mappings = &observed.spec["configuration"]["argoCD"]["rbacRoleMappings"];
+    assert_eq!(*mappings, json!([people("ADMIN", "c")]), "with its people, and without the other role");
+    assert_eq!(capability.change("tags", json!({"stage": "x"})).await, ["TagResource", "UntagResource"]);
+    assert_eq!(capability.listed(&[]).await.unwrap().arn, capability.arn());
+    assert_eq!(capability.remove().await, ["DeleteCapability"]);
+    cluster.remove().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_identity_provider_is_associated_and_let_go() {
+    let aws = Aws::simulated().await;
+    let ground = Ground::new(&aws).await;
+    let mut cluster = ground.running().await;
+    let spec = json!({
+        "clusterName": "prod", "tags": {"team": "edge"},
+        "oidc": {
+            "identityProviderConfigName": "people", "issuerURL": "https://id.example.com", "clientID": "kubernetes",
+            "usernameClaim": "email", "groupsClaim": "groups", "requiredClaims": {"aud": "kubernetes"},
+        },
+    });
+    let mut provider = aws.resource("IdentityProviderConfig", "people", spec);
+    assert_eq!(provider.reach().await, ["AssociateIdentityProviderConfig"]);
+    assert_eq!(provider.change("tags", json!({"stage": "x"})).await, ["TagResource", "UntagResource"]);
+    assert_eq!(provider.listed(&[]).await.unwrap().arn, provider.arn());
+    assert_eq!(provider.remove().await, ["DisassociateIdentityProviderConfig"]);
+    cluster.remove().await;
+}

@@ -56,8 +56,13 @@ static KINDS: LazyLock<Vec<AckKind>> = LazyLock::new(|| {
         AckKind::new::<ec2::VpcSpec, ec2::VpcStatus>("ec2", "VPC"),
         AckKind::new::<eks::AccessEntrySpec, eks::AccessEntryStatus>("eks", "AccessEntry"),
         AckKind::new::<eks::AddonSpec, eks::AddonStatus>("eks", "Addon"),
+        AckKind::new::<eks::CapabilitySpec, eks::CapabilityStatus>("eks", "Capability"),
         AckKind::new::<eks::ClusterSpec, eks::ClusterStatus>("eks", "Cluster"),
         AckKind::new::<eks::FargateProfileSpec, eks::FargateProfileStatus>("eks", "FargateProfile"),
+        AckKind::new::<eks::IdentityProviderConfigSpec, eks::IdentityProviderConfigStatus>(
+            "eks",
+            "IdentityProviderConfig",
+        ),
         AckKind::new::<eks::NodegroupSpec, eks::NodegroupStatus>("eks", "Nodegroup"),
         AckKind::new::<eks::PodIdentityAssociationSpec, eks::PodIdentityAssociationStatus>(
             "eks",

@@ -25,7 +25,12 @@ impl NaturalKey {
             ("iam.services.k8s.aws", "Role" | "Policy" | "InstanceProfile")
             | ("eks.services.k8s.aws", "Cluster") => &["name"],
             ("iam.services.k8s.aws", "OpenIDConnectProvider") => &["url"],
-            ("eks.services.k8s.aws", "Addon" | "Nodegroup" | "FargateProfile") => &["clusterName", "name"],
+            ("eks.services.k8s.aws", "Addon" | "Nodegroup" | "FargateProfile" | "Capability") => {
+                &["clusterName", "name"]
+            }
+            ("eks.services.k8s.aws", "IdentityProviderConfig") => {
+                &["clusterName", "oidc/identityProviderConfigName"]
+            }
             ("eks.services.k8s.aws", "AccessEntry") => &["clusterName", "principalARN"],
             ("eks.services.k8s.aws", "PodIdentityAssociation") => {
                 &["clusterName", "namespace", "serviceAccount"]
@@ -33,8 +38,9 @@ impl NaturalKey {
             ("ec2.services.k8s.aws", "SecurityGroup") => &["vpcID", "name"],
             _ => return None,
         };
-        let parts: Option<Vec<&str>> =
-            fields.iter().map(|field| spec.get(field)?.as_str().filter(|text| !text.is_empty())).collect();
+        let part =
+            |field: &&str| spec.pointer(&format!("/{field}"))?.as_str().filter(|text| !text.is_empty());
+        let parts: Option<Vec<&str>> = fields.iter().map(part).collect();
         let is_global = kind.group == "iam.services.k8s.aws";
         Some(Self { kind: kind.clone(), name: parts?.join("/"), is_global })
     }
@@ -58,6 +64,8 @@ mod tests {
             Some(("c/dns".into(), false))
         );
         assert_eq!(of("eks", "Addon", json!({"clusterRef": {}, "name": "dns"})), None, "not known yet");
+        let issuer = json!({"clusterName": "c", "oidc": {"identityProviderConfigName": "people"}});
+        assert_eq!(of("eks", "IdentityProviderConfig", issuer), Some(("c/people".into(), false)));
         assert_eq!(of("ec2", "VPC", json!({"name": "a"})), None, "VPCs have no names");
         assert_eq!(of("eks", "Cluster", json!({"name": ""})), None);
     }

@@ -207,7 +207,7 @@ impl Manager for AddonManager {
         let Some(addon) = addon else { return Ok(None) };
         let associations = read_associations(aws, cluster, addon.pod_identity_associations()).await?;
         let busy = addon.status().is_some_and(|status| status.as_str() == "UPDATING");
-        let target = update::Target { cluster, nodegroup: None, addon: Some(name) };
+        let target = update::Target { cluster, part: update::Part::Addon(name) };
         let last = update::follow(aws, target, &desired.status, busy).await?;
         Ok(Some(observed(desired, &addon, associations, last.as_ref())))
     }

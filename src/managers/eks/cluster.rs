@@ -123,7 +123,7 @@ impl Manager for ClusterManager {
         };
         let Some(cluster) = cluster else { return Ok(None) };
         let busy = cluster.status().is_some_and(|status| status.as_str() == "UPDATING");
-        let target = update::Target { cluster: name, nodegroup: None, addon: None };
+        let target = update::Target { cluster: name, part: update::Part::Cluster };
         let last = update::follow(aws, target, &desired.status, busy).await?;
         Ok(Some(observed(desired, &cluster, last.as_ref())))
     }

@@ -328,7 +328,7 @@ impl Manager for NodegroupManager {
         };
         let Some(group) = group else { return Ok(None) };
         let busy = group.status().is_some_and(|status| status.as_str() == "UPDATING");
-        let target = update::Target { cluster, nodegroup: Some(name), addon: None };
+        let target = update::Target { cluster, part: update::Part::Nodegroup(name) };
         let last = update::follow(aws, target, &desired.status, busy).await?;
         Ok(Some(observed(desired, &group, last.as_ref())))
     }

@@ -4,7 +4,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
 
-use aws_sdk_eks::types::{AddonStatus, ClusterStatus, FargateProfileStatus, NodegroupStatus};
+use aws_sdk_eks::types::{
+    AddonStatus, CapabilityStatus, ClusterStatus, ConfigStatus, FargateProfileStatus, IdentityProviderConfig,
+    NodegroupStatus,
+};
 use aws_smithy_types::DateTime;
 use serde_json::{Value, json};
 
@@ -166,6 +169,66 @@ pub(super) async fn fargate_profiles(
         Ok(profile.filter(|one| one.status() != Some(&FargateProfileStatus::Deleting)).and_then(|one| {
             let spec = json!({"clusterName": cluster, "name": name});
             found(one.fargate_profile_arn(), one.created_at(), tag_map(one.tags()), spec, Value::Null)
+        }))
+    };
+    children(aws, fleet, held, list, read).await
+}
+
+/// Capabilities.
+pub(super) async fn capabilities(
+    aws: &Session,
+    fleet: &FleetId,
+    held: &[Value],
+) -> Result<Vec<Owned>, AwsError> {
+    let held = held_by(held, |spec| text(spec, "/name").map(str::to_owned));
+    let list = async |aws: Session, cluster: String| {
+        let pages = aws.eks().list_capabilities().cluster_name(cluster).into_paginator().items().send();
+        let capabilities: Result<Vec<_>, _> = pages.collect().await;
+        let capabilities = capabilities.map_err(|error| AwsError::from_sdk("ListCapabilities", error))?;
+        Ok(capabilities.into_iter().filter_map(|one| one.capability_name).map(Listed::named).collect())
+    };
+    let read = async |aws: Session, cluster: String, Listed { name, .. }: Listed| {
+        let call = aws.eks().describe_capability().cluster_name(&cluster).capability_name(&name);
+        let capability = send!("DescribeCapability", call)?.capability;
+        Ok(capability.filter(|one| one.status() != Some(&CapabilityStatus::Deleting)).and_then(|one| {
+            let spec = json!({"clusterName": cluster, "name": name});
+            found(one.arn(), one.created_at(), tag_map(one.tags()), spec, Value::Null)
+        }))
+    };
+    children(aws, fleet, held, list, read).await
+}
+
+/// Identity provider configurations.
+pub(super) async fn identity_provider_configs(
+    aws: &Session,
+    fleet: &FleetId,
+    held: &[Value],
+) -> Result<Vec<Owned>, AwsError> {
+    let held = held_by(held, |spec| text(spec, "/oidc/identityProviderConfigName").map(str::to_owned));
+    let list = async |aws: Session, cluster: String| {
+        let pages =
+            aws.eks().list_identity_provider_configs().cluster_name(cluster).into_paginator().items().send();
+        let configs: Result<Vec<IdentityProviderConfig>, _> = pages.collect().await;
+        let configs = configs.map_err(|error| AwsError::from_sdk("ListIdentityProviderConfigs", error))?;
+        Ok(configs.into_iter().map(|one| Listed { id: one.r#type, name: one.name }).collect())
+    };
+    let read = async |aws: Session, cluster: String, Listed { name, id }: Listed| {
+        let config = IdentityProviderConfig::builder().r#type(id).name(&name).build();
+        let config =
+            config.map_err(|error| AwsError::invalid("DescribeIdentityProviderConfig", error.to_string()))?;
+        let call = aws
+            .eks()
+            .describe_identity_provider_config()
+            .cluster_name(&cluster)
+            .identity_provider_config(config);
+        let answer = send!("DescribeIdentityProviderConfig", call)?.identity_provider_config;
+        let config = answer.and_then(|answer| answer.oidc);
+        Ok(config.filter(|one| one.status() != Some(&ConfigStatus::Deleting)).and_then(|one| {
+            let spec = json!({"clusterName": cluster, "oidc": {"identityProviderConfigName": name}});
+            let arn = one.identity_provider_config_arn()?;
+            // EKS tells no moment of its creation, but its ARN ends in an id of its own.
+            let life = arn.rsplit('/').next().unwrap_or(arn).to_owned();
+            Some(Owned { arn: arn.to_owned(), life, spec, status: Value::Null, tags: tag_map(one.tags()) })
         }))
     };
     children(aws, fleet, held, list, read).await

@@ -26,8 +26,17 @@ const SEARCHED: usize = 50;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Target<'a> {
     pub(super) cluster: &'a str,
-    pub(super) nodegroup: Option<&'a str>,
-    pub(super) addon: Option<&'a str>,
+    pub(super) part: Part<'a>,
+}
+
+/// What of a cluster is updated, by its name.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Part<'a> {
+    /// The cluster itself.
+    Cluster,
+    Nodegroup(&'a str),
+    Addon(&'a str),
+    Capability(&'a str),
 }
 
 /// An update as it is kept.
@@ -105,13 +114,13 @@ pub(super) async fn follow(
 }
 
 async fn describe(aws: &Session, target: Target<'_>, id: &str) -> Result<Option<Value>, AwsError> {
-    let call = aws
-        .eks()
-        .describe_update()
-        .name(target.cluster)
-        .update_id(id)
-        .set_nodegroup_name(target.nodegroup.map(str::to_owned))
-        .set_addon_name(target.addon.map(str::to_owned));
+    let call = aws.eks().describe_update().name(target.cluster).update_id(id);
+    let call = match target.part {
+        Part::Cluster => call,
+        Part::Nodegroup(name) => call.nodegroup_name(name),
+        Part::Addon(name) => call.addon_name(name),
+        Part::Capability(name) => call.capability_name(name),
+    };
     match send!("DescribeUpdate", call) {
         Ok(answer) => Ok(answer.update().map(record)),
         Err(error) if error.is_not_found() => Ok(None),
@@ -120,12 +129,13 @@ async fn describe(aws: &Session, target: Target<'_>, id: &str) -> Result<Option<
 }
 
 async fn search(aws: &Session, target: Target<'_>) -> Result<Option<Value>, AwsError> {
-    let call = aws
-        .eks()
-        .list_updates()
-        .name(target.cluster)
-        .set_nodegroup_name(target.nodegroup.map(str::to_owned))
-        .set_addon_name(target.addon.map(str::to_owned));
+    let call = aws.eks().list_updates().name(target.cluster);
+    let call = match target.part {
+        Part::Cluster => call,
+        Part::Nodegroup(name) => call.nodegroup_name(name),
+        Part::Addon(name) => call.addon_name(name),
+        Part::Capability(name) => call.capability_name(name),
+    };
     let ids: Result<Vec<String>, _> = call.into_paginator().items().send().collect().await;
     let ids = match ids.map_err(|error| AwsError::from_sdk("ListUpdates", error)) {
         Err(error) if error.is_not_found() => return Ok(None),

@@ -98,6 +98,26 @@ impl<'a> Ground<'a> {
                     "scalingConfig": {"minSize": 1, "maxSize": 2, "desiredSize": 1},
                 })
             }
+            "Capability" => {
+                self.cluster();
+                let role = self.role("argocd", "capabilities.eks.amazonaws.com", &[]);
+                json!({
+                    "clusterName": "base", "name": "it", "type": "ARGOCD", "roleARN": role,
+                    "deletePropagationPolicy": "RETAIN",
+                    "configuration": {"argoCD": {
+                        "awsIDC": {"idcInstanceARN": "arn:aws:sso:::instance/ssoins-0123456789abcdef"},
+                    }},
+                })
+            }
+            "IdentityProviderConfig" => {
+                self.cluster();
+                json!({
+                    "clusterName": "base",
+                    "oidc": {
+                        "identityProviderConfigName": "it", "issuerURL": "https://id.example.com", "clientID": "kubernetes",
+                    },
+                })
+            }
             "FargateProfile" => {
                 let subnets = self.cluster();
                 let role = self.role(

@@ -33,12 +33,12 @@ pub(super) struct Walker<'a> {
 impl Walker<'_> {
     /// Compiles a value; `schema` is absent where nobody knows the field.
     pub(super) fn field(&mut self, value: &Value, schema: Option<&Schema>, pointer: &str) -> Field {
-        // Combined schemas are judged on the whole object when it is there.
-        let schema = schema.filter(|schema| !schema.is_anything());
+        // Objects and lists of a combined schema are judged as a whole, when they are there.
+        let parts = schema.filter(|schema| !schema.is_anything());
         match value {
             Value::String(text) => self.text(text, schema, pointer),
-            Value::Object(entries) => self.object(entries, schema, pointer),
-            Value::Array(items) => self.list(items, schema, pointer),
+            Value::Object(entries) => self.object(entries, parts, pointer),
+            Value::Array(items) => self.list(items, parts, pointer),
             Value::Null => Field::Literal(Value::Null),
             scalar => {
                 self.literal(scalar, schema, pointer);

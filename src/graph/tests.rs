@@ -9,6 +9,7 @@ use super::*;
 use crate::api::definition::{DEFINITION_API_VERSION, DEFINITION_KIND};
 use crate::api::{GroupKind, Object, ObjectKey};
 
+mod build;
 mod checks;
 mod collections;
 mod conditions;

@@ -62,7 +62,9 @@ pub(super) fn objection(word: &str) -> Option<String> {
     let camel = word.bytes().next().is_some_and(|byte| byte.is_ascii_lowercase())
         && word.bytes().all(|byte| byte.is_ascii_alphanumeric());
     if !camel {
-        return Some(format!("`{word}` must be lower camelCase: a small letter, then letters and digits"));
+        return Some(format!(
+            "naming convention violation: `{word}` must be lower camelCase: a small letter, then letters and digits"
+        ));
     }
     RESERVED.binary_search(&word).is_ok().then(|| format!("`{word}` is a reserved keyword in KRO"))
 }

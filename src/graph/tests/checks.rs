@@ -31,7 +31,7 @@ fn names_are_checked() {
         ]),
     );
     insta::assert_snapshot!(refused(&definition), @r"
-    /spec/resources/0/id [invalid-id] `my-map` must be lower camelCase: a small letter, then letters and digits (did you mean `myMap`?)
+    /spec/resources/0/id [invalid-id] naming convention violation: `my-map` must be lower camelCase: a small letter, then letters and digits (did you mean `myMap`?)
     /spec/resources/1/id [invalid-id] `schema` is a reserved keyword in KRO
     /spec/resources/3/id [duplicate-id] found duplicate resource IDs: `twice`
     /spec/resources/4/forEach/0/spec [invalid-iterator] `spec` is a reserved keyword in KRO

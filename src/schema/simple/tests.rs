@@ -54,6 +54,7 @@ fn types_that_are_none_are_refused() {
         ("bool", "unknown type: bool (did you mean `boolean`?)"),
         ("number", "unknown type: number (did you mean `float`?)"),
         ("strin", "unknown type: strin (did you mean `string`?)"),
+        ("date", "unknown type: date (did you mean `string`?)"),
         ("Elephant", "unknown type: Elephant (neither built in nor in `types`)"),
     ] {
         assert_eq!(one(text), Err(expected.to_owned()), "{text}");
@@ -182,6 +183,10 @@ fn custom_types_are_inlined_in_any_order() {
             "Ports",
             json!({"type": "array", "minItems": 1, "items": {"type": "integer", "minimum": 1, "maximum": 65535}}),
         ),
+        (
+            "[]Port | minItems=1",
+            json!({"type": "array", "minItems": 1, "items": {"type": "integer", "minimum": 1, "maximum": 65535}}),
+        ),
         ("Port | default=80", json!({"type": "integer", "minimum": 1, "maximum": 65535, "default": 80})),
         ("Name", json!({"type": "string", "minLength": 1, "REQUIRED": true})),
         ("Name | required=false", json!({"type": "string", "minLength": 1, "REQUIRED": true})),
@@ -227,6 +232,11 @@ fn a_structure_of_defaults_is_itself_defaulted() {
     assert_eq!(schema.at(&["a", "b"]).unwrap().default, None);
     assert_eq!(schema.at(&["a"]).unwrap().default, None);
     assert_eq!(schema.default, None);
+    // Another child with a default gives the outer one its own.
+    let spec = json!({"a": {"b": {"c": "string | default=\"x\"", "d": "string | required=true"}, "e": "integer | default=1"}});
+    let schema = parse(&spec, &Value::Null).unwrap();
+    assert_eq!(schema.at(&["a", "b"]).unwrap().default, None);
+    assert_eq!(schema.at(&["a"]).unwrap().default, Some(json!({})));
 }
 
 #[test]

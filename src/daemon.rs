@@ -110,8 +110,6 @@ pub struct Handle {
     pub sync: watch::Receiver<SyncState>,
     /// Makes the source be asked at once.
     pub trigger: Trigger,
-    /// Becomes true when the first revision, or its failure, is known.
-    pub ready: watch::Receiver<bool>,
     /// Queue depths.
     pub queues: Queues,
     /// What keeps AWS from being changed.
@@ -137,7 +135,6 @@ impl Handle {
             changed: self.changed.clone(),
             sync: self.sync.clone(),
             trigger: self.trigger.clone(),
-            ready: self.ready.clone(),
             clock: self.clock.clone(),
             queues: Some(Arc::new(depths)),
             holds: self.holds.clone(),
@@ -192,7 +189,6 @@ impl Daemon {
         let poller =
             Poller::new(source, parts.poll, clock.clone(), StdRng::seed_from_u64(seed.wrapping_add(3)));
         let trigger = poller.trigger();
-        let (ready_sender, ready) = watch::channel(false);
         let control = parts.control.clone();
         let gate =
             Arc::new(Gate::new(&settings, store.clone(), mirror.clone(), parts.control, clock.clone()));
@@ -214,7 +210,6 @@ impl Daemon {
             changed: changed.clone(),
             sync: syncer.state(),
             trigger: trigger.clone(),
-            ready,
             queues: queues.clone(),
             holds: gate.holds(),
             orphans: orphans.orphans(),
@@ -281,10 +276,7 @@ impl Daemon {
         spawn.endless("orphans", orphans.run(changed.clone(), stop.clone()));
         let (found_sender, found) = mpsc::channel(REVISIONS_AHEAD);
         spawn.endless("poller", poller.run(found_sender, stop.clone()));
-        spawn.endless(
-            "sync",
-            take_revisions(syncer.clone(), found, ready_sender, clock.clone(), stop.clone()),
-        );
+        spawn.endless("sync", take_revisions(syncer.clone(), found, clock.clone(), stop.clone()));
         spawn.endless("tidy", tidy(syncer.clone(), changed.clone(), stop.clone()));
         spawn.endless(
             "held objects",
@@ -399,7 +391,6 @@ impl Spawner<'_> {
 async fn take_revisions(
     syncer: Arc<Syncer>,
     mut found: mpsc::Receiver<Polled>,
-    ready: watch::Sender<bool>,
     clock: Clock,
     stop: CancellationToken,
 ) {
@@ -438,7 +429,6 @@ async fn take_revisions(
             Some(Polled::Unchanged) => syncer.unchanged(),
             None => return,
         }
-        ready.send_replace(true);
     }
 }
 

@@ -157,7 +157,7 @@ fn shortened(text: &str, most: usize) -> Cow<'_, str> {
 
 /// Whether a character steers what shows it: a control character, one that turns the direction of what follows
 /// (Unicode's `Bidi_Control`), ends a line, or is not seen at all.
-fn steers(c: char) -> bool {
+pub fn steers(c: char) -> bool {
     let unseen = ['\u{61c}', '\u{200b}', '\u{200e}', '\u{200f}', '\u{feff}'];
     c.is_control()
         || unseen.contains(&c)
@@ -175,21 +175,44 @@ pub fn visible_lines(text: &str) -> Cow<'_, str> {
     written_out(text, |c| c != '\n' && steers(c))
 }
 
+/// JSON whose texts cannot steer what shows it: written out as JSON's own escapes, so it reads the same.
+pub fn visible_json(json: &str) -> Cow<'_, str> {
+    // A line break or tab in a text is an escape already; these are of its layout.
+    written_as(
+        json,
+        |c| !matches!(c, '\n' | '\t') && steers(c),
+        |c, out| {
+            let units = c.encode_utf16(&mut [0; 2]).to_vec();
+            out.extend(units.into_iter().map(|unit| format!("\\u{unit:04x}")));
+        },
+    )
+}
+
 /// As [`visible_lines`], for a text to which this program has given colours: control characters stay.
 pub fn visible_colored(text: &str) -> Cow<'_, str> {
     written_out(text, |c| !c.is_control() && steers(c))
 }
 
 fn written_out(text: &str, is_hidden: impl Fn(char) -> bool) -> Cow<'_, str> {
+    written_as(text, is_hidden, |c, out| match c {
+        c if c.is_ascii() => out.extend(c.escape_default()),
+        c => out.extend(c.escape_unicode()),
+    })
+}
+
+fn written_as(
+    text: &str,
+    is_hidden: impl Fn(char) -> bool,
+    write: impl Fn(char, &mut String),
+) -> Cow<'_, str> {
     if !text.chars().any(&is_hidden) {
         return Cow::Borrowed(text);
     }
-    let written = text.chars().map(|c| match c {
-        c if !is_hidden(c) => c.to_string(),
-        c if c.is_ascii() => c.escape_default().to_string(),
-        c => c.escape_unicode().to_string(),
-    });
-    Cow::Owned(written.collect())
+    let mut written = String::with_capacity(text.len() + 8);
+    for c in text.chars() {
+        if is_hidden(c) { write(c, &mut written) } else { written.push(c) }
+    }
+    Cow::Owned(written)
 }
 
 /// The candidate nearest to a misspelt word, when it is near enough to be meant.
@@ -211,6 +234,17 @@ pub fn counted(count: usize, one: &str, many: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn json_cannot_steer_and_reads_the_same() {
+        let value = serde_json::json!({"a\u{202e}": "\u{1b}[2J\u{85}\u{e0041}\u{7f} Größe\n\t日本"});
+        for json in [value.to_string(), serde_json::to_string_pretty(&value).unwrap()] {
+            let shown = visible_json(&json);
+            assert!(!shown.chars().any(|c| c != '\n' && steers(c)), "{shown}");
+            assert!(shown.contains(r"\u202e") && shown.contains("Größe"), "{shown}");
+            assert_eq!(serde_json::from_str::<serde_json::Value>(&shown).unwrap(), value);
+        }
+    }
 
     #[test]
     fn a_finding_cannot_steer_a_terminal() {

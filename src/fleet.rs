@@ -14,6 +14,7 @@ mod ignore;
 mod kinds;
 mod metadata;
 mod secret;
+mod tags;
 mod tree;
 mod twins;
 
@@ -30,6 +31,7 @@ pub use self::check::{Checked, check, check_with};
 pub use self::expand::{Expanded, Maker, expand};
 pub use self::ignore::IGNORE_FILE;
 pub use self::metadata::dns_label_problem;
+pub use self::tags::refused_tags;
 pub use self::tree::{FileContent, Tree};
 pub use self::twins::twins;
 

@@ -59,8 +59,6 @@ pub struct Inputs {
     pub sync: watch::Receiver<SyncState>,
     /// Makes the source be asked at once.
     pub trigger: Trigger,
-    /// Becomes true when the first revision, or its failure, is known.
-    pub ready: watch::Receiver<bool>,
     /// Time.
     pub clock: Clock,
     /// How full the queues are, for the metrics.
@@ -142,7 +140,7 @@ pub async fn serve(inputs: Inputs, settings: Settings, stop: CancellationToken) 
             webhook,
             webhook::router(&settings.webhook, inputs.trigger, snapshots.clone(), measured.clone()),
         ),
-        ("metrics", metrics, metrics::router(measured, snapshots, inputs.ready, inputs.holds, inputs.queues)),
+        ("metrics", metrics, metrics::router(measured, snapshots, inputs.sync, inputs.holds, inputs.queues)),
     ];
     for (name, listener, router) in routers {
         tasks.spawn(listen(name, listener, router, stop.clone()));

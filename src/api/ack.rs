@@ -13,6 +13,7 @@ pub mod eks;
 pub mod iam;
 mod kinds;
 mod natural;
+pub mod tags;
 
 pub use common::{AckResourceMetadata, Reference, ReferenceTarget, Tag};
 pub use kinds::{AckKind, VERSION, find, kinds};

@@ -101,7 +101,7 @@ impl Get {
             _ => Value::Array(rows.clone()),
         };
         match output {
-            Some(Output::Json) => output::print_exact(&(serde_json::to_string_pretty(&whole())? + "\n"))?,
+            Some(Output::Json) => output::print_json(&whole())?,
             Some(Output::Yaml) => output::print_exact(&yaml::to_string(&whole()))?,
             Some(Output::Wide) | None => output::print(&text)?,
         }

@@ -7,7 +7,7 @@ use tracing_subscriber::EnvFilter;
 use tracing_subscriber::fmt::MakeWriter;
 
 use crate::config::{Log, LogFormat};
-use crate::diagnostic::visible_colored;
+use crate::diagnostic::{visible_colored, visible_json};
 use crate::redact::Known;
 
 /// Starts logging to standard error.
@@ -78,8 +78,8 @@ impl<W: Write> Write for Line<W> {
         let text = std::mem::take(&mut self.text);
         let text = String::from_utf8_lossy(&text);
         let masked = self.known.redactor().text(&text).into_owned();
-        // Control characters in what is logged are written out already.
-        let shown = if self.human { visible_colored(&masked) } else { masked.as_str().into() };
+        // For people, control characters in what is logged are written out already.
+        let shown = if self.human { visible_colored(&masked) } else { visible_json(&masked) };
         self.writer.write_all(shown.as_bytes())?;
         self.writer.flush()
     }
@@ -89,5 +89,23 @@ impl<W: Write> Drop for Line<W> {
     fn drop(&mut self) {
         // A log that cannot be written must not stop what it is about.
         self.flush().ok();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_of_json_steers_nothing_and_reads_the_same() {
+        let value = serde_json::json!({"message": "another \u{202e}eman\u{1b}[31m\u{85}"});
+        let mut shown = Vec::new();
+        let known = Arc::default();
+        let mut line = Line { writer: &mut shown, known, human: false, text: Vec::new() };
+        line.write_all(format!("{value}\n").as_bytes()).unwrap();
+        drop(line);
+        let shown = String::from_utf8(shown).unwrap();
+        assert!(shown.ends_with("}\n") && shown.contains(r"\u202e") && shown.is_ascii(), "{shown}");
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&shown).unwrap(), value);
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
 
-use crate::diagnostic::visible_lines;
+use crate::diagnostic::{visible_json, visible_lines};
 
 /// What every help text says about exit codes.
 pub(super) const EXIT_CODES: &str = "Exit codes:\n  0  done, nothing to complain about\n  1  done, and errors were \
@@ -31,7 +31,12 @@ pub(super) fn print(text: &str) -> anyhow::Result<()> {
     print_exact(&visible_lines(text))
 }
 
-/// Writes JSON, YAML and what draws frames to standard output, as it is.
+/// Writes a value as JSON, which says the same and steers nothing.
+pub(super) fn print_json(value: &impl serde::Serialize) -> anyhow::Result<()> {
+    print_exact(&(visible_json(&serde_json::to_string_pretty(value)?).into_owned() + "\n"))
+}
+
+/// Writes YAML and what draws frames to standard output, as it is.
 pub(super) fn print_exact(text: &str) -> anyhow::Result<()> {
     ignore_broken_pipe(std::io::stdout().lock().write_all(text.as_bytes()))
 }

@@ -71,7 +71,7 @@ impl Render {
                     "nodes": shown.iter().filter_map(|expanded| node(expanded, &masked)).collect::<Vec<_>>(),
                     "diagnostics": findings,
                 });
-                output::print_exact(&(serde_json::to_string_pretty(&report)? + "\n"))?;
+                output::print_json(&report)?;
             }
         }
         let errors: Vec<&Diagnostic> = findings.iter().filter(|finding| finding.is_error()).collect();

@@ -77,6 +77,7 @@ impl Place {
         checked.diagnostics.extend(expansion.iter().filter_map(Expanded::problem));
         let twins = fleet::twins(&checked, &expansion);
         checked.diagnostics.extend(twins);
+        checked.diagnostics.extend(fleet::refused_tags(&expansion));
         checked.mask();
         checked.diagnostics.sort_by(|a, b| place(a).cmp(&place(b)));
         spinner.finish_and_clear();

@@ -56,6 +56,10 @@ pub(super) fn permissions_in(definition: &Object) -> Vec<Problem> {
 /// What can be said of one object by itself.
 pub(super) fn alone(object: &Object) -> Vec<Problem> {
     let mut problems = of_kind(object);
+    let refused = ack::tags::refused(&object.gvk().group_kind(), object.spec());
+    let refused =
+        refused.into_iter().map(|(at, what)| Problem::error(format!("/spec{at}"), "invalid-tag", what));
+    problems.extend(refused);
     problems.extend(permission(&object.metadata.annotations, ""));
     problems
 }

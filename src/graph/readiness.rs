@@ -9,7 +9,7 @@ use super::NodeState;
 use super::evaluate::Stop;
 use super::node::Node;
 use super::resolve::Variables;
-use crate::api::{Condition, ConditionStatus, Object, condition_types, conditions_of, find_condition};
+use crate::api::{Condition, ConditionStatus, Object, ack, condition_types, conditions_of, find_condition};
 use crate::cel::EvalError;
 
 /// Whether the live objects are ready by the node's own conditions.
@@ -25,7 +25,7 @@ pub(super) fn readiness(
             let message = format!("{named}is being deleted");
             return Err(Stop { deleting: true, ..Stop::new(NodeState::Applied, message) });
         }
-        if let Some(message) = stale(object) {
+        if let Some(message) = stale(object).or_else(|| unmade(object)) {
             return Err(Stop::new(NodeState::Applied, format!("{named}{message}")));
         }
         let mut variables = Variables::counted(evaluations);
@@ -64,6 +64,16 @@ pub(super) fn trouble(status: &Value) -> Option<String> {
         .or_else(|| says(condition_types::RESOURCES_READY, ConditionStatus::False))
         .or_else(|| says(condition_types::READY, ConditionStatus::False))
         .or_else(|| says(condition_types::RESOURCE_SYNCED, ConditionStatus::False))
+}
+
+/// An AWS object that only the store has, because AWS may not be changed: it has a plan and was never seen.
+fn unmade(object: &Object) -> Option<String> {
+    ack::find(&object.gvk().group_kind())?;
+    let own = object.status().get("fleetwright")?;
+    let is_planned = own.get("plan").and_then(Value::as_array).is_some_and(|plan| !plan.is_empty());
+    let is_seen = own.get("seen") == Some(&Value::Bool(true));
+    (is_planned && !is_seen)
+        .then(|| format!("is not made ({})", trouble(object.status()).unwrap_or_default()))
 }
 
 /// A status that speaks of an older spec says nothing about this one.

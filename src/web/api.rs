@@ -2,19 +2,20 @@
 
 use std::sync::Arc;
 
+use axum::Router;
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Path, Query, State};
-use axum::http::{StatusCode, Uri};
+use axum::http::{StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use axum::{Json, Router};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::json;
 use tokio::sync::watch;
 
 use super::publish::Snapshot;
 use super::view::ClusterDetail;
 use crate::api::{Object, ObjectKey};
+use crate::diagnostic::visible_json;
 
 type Snapshots = watch::Receiver<Arc<Snapshot>>;
 
@@ -59,6 +60,21 @@ pub(super) fn router(snapshots: Snapshots) -> Router {
         .route("/api/{*rest}", get(unknown))
         .method_not_allowed_fallback(read_only)
         .with_state(snapshots)
+}
+
+/// An answer as JSON that steers nobody's terminal.
+struct Json<T>(T);
+
+impl<T: Serialize> IntoResponse for Json<T> {
+    fn into_response(self) -> Response {
+        match serde_json::to_string(&self.0) {
+            Ok(json) => {
+                let kind = [(header::CONTENT_TYPE, "application/json")];
+                (kind, visible_json(&json).into_owned()).into_response()
+            }
+            Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, format!("{error}\n")).into_response(),
+        }
+    }
 }
 
 /// An answer that is no success.

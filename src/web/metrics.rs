@@ -19,9 +19,11 @@ use tokio::sync::watch;
 use super::QueueDepths;
 use super::publish::Snapshot;
 use super::view::{Phase, holds};
-use crate::api::condition_types;
+use crate::api::{condition_types, provenance};
 use crate::controllers::gate::Holds;
+use crate::diagnostic::{counted, visible};
 use crate::plan::orphans::{Orphans, Scope};
+use crate::sync::SyncState;
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct StateLabel {
@@ -261,7 +263,7 @@ fn set(gauge: &Gauge, count: usize) {
 struct Served {
     metrics: Arc<Metrics>,
     snapshots: watch::Receiver<Arc<Snapshot>>,
-    ready: watch::Receiver<bool>,
+    sync: watch::Receiver<SyncState>,
     holds: watch::Receiver<Holds>,
     queues: Option<QueueDepths>,
 }
@@ -270,7 +272,7 @@ struct Served {
 pub(super) fn router(
     metrics: Arc<Metrics>,
     snapshots: watch::Receiver<Arc<Snapshot>>,
-    ready: watch::Receiver<bool>,
+    sync: watch::Receiver<SyncState>,
     holds: watch::Receiver<Holds>,
     queues: Option<QueueDepths>,
 ) -> Router {
@@ -278,7 +280,7 @@ pub(super) fn router(
         .route("/metrics", get(scrape))
         .route("/healthz", get(health))
         .route("/readyz", get(readiness))
-        .with_state(Served { metrics, snapshots, ready, holds, queues })
+        .with_state(Served { metrics, snapshots, sync, holds, queues })
 }
 
 async fn scrape(State(served): State<Served>) -> Response {
@@ -289,16 +291,39 @@ async fn scrape(State(served): State<Served>) -> Response {
     ([(header::CONTENT_TYPE, kind)], page).into_response()
 }
 
-/// Alive; and for people who look, what keeps it from working.
+/// Alive. Whatever AWS, the source or a person does, another process would do no better.
 async fn health(State(served): State<Served>) -> String {
-    let told = served.holds.borrow().sentences();
-    std::iter::once("ok".to_owned()).chain(told).map(|line| line + "\n").collect()
+    told("ok", &served)
 }
 
+/// Ready: it serves, and a revision is in force, of this life or of one before.
 async fn readiness(State(served): State<Served>) -> Response {
-    if *served.ready.borrow() {
-        "ready\n".into_response()
+    let snapshot = served.snapshots.borrow().clone();
+    let in_force = served.sync.borrow().revision.is_some()
+        || snapshot.objects.get(&provenance::revision_key()).is_some();
+    if in_force {
+        told("ready", &served).into_response()
     } else {
-        (StatusCode::SERVICE_UNAVAILABLE, "the first revision is not known yet\n").into_response()
+        (StatusCode::SERVICE_UNAVAILABLE, told("no revision is in force yet", &served)).into_response()
     }
+}
+
+/// A word for machines, and for people who look what is not as it should be, one line each.
+fn told(word: &str, served: &Served) -> String {
+    let sync = served.sync.borrow();
+    let mut lines = vec![word.to_owned()];
+    lines.extend(served.holds.borrow().sentences());
+    lines.extend(sync.error.iter().map(|error| {
+        let error = error.lines().next().unwrap_or_default();
+        format!("The source is not followed, the revision in force stays: {error}")
+    }));
+    let held: usize = sync.held.iter().map(|held| held.removals.len()).sum();
+    if held > 0 {
+        lines.push(format!("Waits for an approval: {}.", counted(held, "removal", "removals")));
+    }
+    let trouble = served.snapshots.borrow().fleet.summary.resources_in_trouble;
+    if trouble > 0 {
+        lines.push(format!("In trouble: {}.", counted(trouble, "AWS resource", "AWS resources")));
+    }
+    lines.iter().map(|line| visible(line).into_owned() + "\n").collect()
 }

@@ -27,6 +27,7 @@ use tokio_util::sync::CancellationToken;
 use self::parts::{Frame, moment};
 use super::api;
 use super::publish::Snapshot;
+use crate::diagnostic::visible_lines;
 
 const STYLE: &str = include_str!("page/style.css");
 const SCRIPT: &str = include_str!("page/live.js");
@@ -113,11 +114,16 @@ async fn missing(State(served): State<Served>, uri: Uri) -> Response {
 fn not_found(text: &str, snapshot: &Snapshot) -> Response {
     let main = html! { h1 { "Not here" } p { (text) } p { a href="/" { "All clusters" } } };
     let page = shell("Not here", &PreEscaped(main.into_string()), snapshot, false);
-    (StatusCode::NOT_FOUND, Html(page.into_string())).into_response()
+    (StatusCode::NOT_FOUND, Html(shown(&page.0))).into_response()
 }
 
 fn document(frame: &Frame, snapshot: &Snapshot) -> Html<String> {
-    Html(shell(&frame.title, &frame.main, snapshot, true).into_string())
+    Html(shown(&shell(&frame.title, &frame.main, snapshot, true).0))
+}
+
+/// A page or a part of it, in which nothing of others turns the direction of text or is unseen.
+fn shown(html: &str) -> String {
+    visible_lines(html).into_owned()
 }
 
 fn shell(title: &str, main: &Markup, snapshot: &Snapshot, live: bool) -> Markup {
@@ -206,15 +212,17 @@ impl Follow {
             Some(last) => frame.changed_since(&last),
         };
         // Also without any change: the reader sees that the page is alive and how late it is.
-        let parts: Vec<_> = changed.iter().map(|part| json!({"id": part.id, "html": part.html})).collect();
-        let data = json!({"version": snapshot.version, "now": snapshot.fleet.now, "title": frame.title, "parts": parts});
+        let parts: Vec<_> =
+            changed.iter().map(|part| json!({"id": part.id, "html": shown(&part.html)})).collect();
+        let title = shown(&frame.title);
+        let data =
+            json!({"version": snapshot.version, "now": snapshot.fleet.now, "title": title, "parts": parts});
         Event::default().event("parts").json_data(data).ok()
     }
 }
 
 fn whole(snapshot: &Snapshot, frame: &Frame) -> Option<Event> {
-    let main = frame.main.0.as_str();
-    let data =
-        json!({"version": snapshot.version, "now": snapshot.fleet.now, "title": frame.title, "main": main});
+    let (title, main) = (shown(&frame.title), shown(&frame.main.0));
+    let data = json!({"version": snapshot.version, "now": snapshot.fleet.now, "title": title, "main": main});
     Event::default().event("whole").json_data(data).ok()
 }

@@ -147,6 +147,45 @@ async fn the_page_says_of_a_change_that_waits_that_it_does() {
 }
 
 #[tokio::test]
+async fn nothing_of_a_repository_steers_what_shows_it() {
+    const STEERING: &str = "\u{1b}[31m\u{202e}eman\u{85}\u{e0041}";
+    let mut sync = fixture::sync();
+    sync.revision.as_mut().unwrap().message = STEERING.into();
+    sync.held[0].reason = STEERING.into();
+    sync.error = Some(STEERING.into());
+    let objects = fixture::objects().into_iter().map(|object| {
+        let mut value = object.to_value();
+        if object.kind == "EksCluster" {
+            value["metadata"]["annotations"]["note"] = STEERING.into();
+            value["status"]["conditions"][0]["message"] = STEERING.into();
+        }
+        Arc::new(Object::from_value(value).unwrap())
+    });
+    let objects: Vec<_> = objects.collect();
+    let redactor = Redactor::of(objects.iter().map(AsRef::as_ref));
+    let snapshot = Snapshot::of(1, &objects, &sync, (fixture::now(), 1.0), &Holds::none(), &redactor);
+    let (_sender, snapshots) = watch::channel(Arc::new(snapshot));
+    let events = format!("/events?page={PAYMENTS}&since=0");
+    for path in READABLE.into_iter().chain([events.as_str(), "/nowhere/%E2%80%AE"]) {
+        let access = access::Access::of(&free().page);
+        let router = page_router(snapshots.clone(), access, CancellationToken::new());
+        let response = send(router, get(path)).await;
+        let body = if path.starts_with("/events") {
+            use futures::StreamExt as _;
+            let first = response.into_body().into_data_stream().next().await.unwrap().unwrap();
+            String::from_utf8(first.to_vec()).unwrap()
+        } else {
+            text(response).await
+        };
+        let steering = body.chars().find(|c| !matches!(c, '\n' | '\t') && crate::diagnostic::steers(*c));
+        assert_eq!(steering, None, "{path}");
+        if path == "/" {
+            assert!(body.contains(r"\u{1b}[31m\u{202e}eman"), "{body}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn only_reading_is_possible() {
     for path in ["/", PAYMENTS, "/events", "/api/v1/fleet", "/api/v1/objects/core/Secret/team-payments/hook"]
     {
@@ -260,10 +299,13 @@ async fn a_token_opens_the_page_as_bearer_and_as_password() {
 
 #[tokio::test]
 async fn health_and_metrics() {
-    let (ready, is_ready) = watch::channel(false);
+    let (syncing, sync) = watch::channel(SyncState {
+        error: Some("the remote does not answer\nat all".into()),
+        ..SyncState::default()
+    });
     let (_held, holds) = watch::channel(Holds::none());
     let queues: QueueDepths = Arc::new(|| vec![("resources", 3, 2)]);
-    let router = metrics::router(Arc::new(Metrics::new()), snapshots(), is_ready, holds, Some(queues));
+    let router = metrics::router(Arc::new(Metrics::new()), snapshots(), sync, holds, Some(queues));
     let status = |path: &'static str| {
         let router = router.clone();
         async move { send(router, get(path)).await.status() }
@@ -272,14 +314,26 @@ async fn health_and_metrics() {
         (status("/healthz").await, status("/readyz").await),
         (StatusCode::OK, StatusCode::SERVICE_UNAVAILABLE)
     );
-    ready.send_replace(true);
-    assert_eq!(status("/readyz").await, StatusCode::OK);
+    let body = text(send(router.clone(), get("/readyz")).await).await;
+    assert!(body.starts_with("no revision is in force yet\nThe source is not followed"), "{body}");
+    let error = syncing.borrow().error.clone();
+    syncing.send_replace(SyncState { error, ..fixture::sync() });
+    assert_eq!((status("/healthz").await, status("/readyz").await), (StatusCode::OK, StatusCode::OK));
+    for (path, word) in [("/healthz", "ok"), ("/readyz", "ready")] {
+        assert_eq!(
+            text(send(router.clone(), get(path)).await).await,
+            format!(
+                "{word}\nThe source is not followed, the revision in force stays: the remote does not answer\n\
+                 Waits for an approval: 1 removal.\nIn trouble: 1 AWS resource.\n"
+            )
+        );
+    }
     let mut held = Holds::none();
     held.accounts.insert("222222222222".parse().unwrap(), "another daemon works here".into());
     let of_held = metrics::router(
         Arc::new(Metrics::new()),
         watch::channel(Arc::new(snapshot_in(&held))).1,
-        watch::channel(true).1,
+        watch::channel(fixture::sync()).1,
         watch::channel(held).1,
         None,
     );
@@ -348,8 +402,8 @@ async fn orphans_stand_on_the_page_in_the_api_and_in_the_metrics() {
         (&answer["orphans"][0]["account"], &answer["unknown"][0]["region"]),
         (&"222222222222".into(), &"eu-west-1".into())
     );
-    let (ready, holds) = (watch::channel(true).1, watch::channel(Holds::none()).1);
-    let router = metrics::router(Arc::new(Metrics::new()), snapshots, ready, holds, None);
+    let (sync, holds) = (watch::channel(fixture::sync()).1, watch::channel(Holds::none()).1);
+    let router = metrics::router(Arc::new(Metrics::new()), snapshots, sync, holds, None);
     let page = text(send(router, get("/metrics")).await).await;
     for line in [
         "fleetwright_orphans{account=\"222222222222\",region=\"eu-west-1\",kind=\"VPC.ec2.services.k8s.aws\"} 1",
@@ -364,21 +418,11 @@ fn inputs() -> (Inputs, watch::Sender<u64>, watch::Sender<SyncState>) {
     mirror.reset(fixture::objects());
     let (changed_sender, changed) = watch::channel(0);
     let (sync_sender, sync) = watch::channel(fixture::sync());
-    let ready = watch::channel(true).1;
     let clock = Clock::starting_at(fixture::now(), 1.0);
     let holds = watch::channel(Holds::none()).1;
     let orphans = watch::channel(orphans()).1;
-    let inputs = Inputs {
-        mirror,
-        changed,
-        sync,
-        trigger: Trigger::default(),
-        ready,
-        clock,
-        queues: None,
-        holds,
-        orphans,
-    };
+    let inputs =
+        Inputs { mirror, changed, sync, trigger: Trigger::default(), clock, queues: None, holds, orphans };
     (inputs, changed_sender, sync_sender)
 }
 

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use serde_json::{Map, Value};
 
 use super::scalar::{self, Scalar};
+use crate::diagnostic::steers;
 
 /// Longer keys are written with `?`, because readers look for the `:` only so far.
 const LONGEST_SIMPLE_KEY: usize = 128;
@@ -150,7 +151,8 @@ fn looks_like_time(text: &str) -> bool {
 fn is_printable(character: char) -> bool {
     match character {
         '\u{85}' | '\u{a0}' | '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}' => false,
-        other => !other.is_control(),
+        // Whoever shows it must not be steered by it.
+        other => !steers(other),
     }
 }
 

@@ -170,7 +170,8 @@ spec:
     world.commit("both go");
     world
         .until("both tell that they wait", |handle| {
-            [key(0).as_str(), solo].iter().all(|key| told(handle, key).is_some())
+            let told = [key(0).as_str(), solo].iter().all(|key| told(handle, key).is_some());
+            told && !handle.sync.borrow().held.is_empty()
         })
         .await;
     let handle = world.handle();
@@ -212,11 +213,12 @@ async fn a_flip_that_loses_a_vpc_holds_everything_that_would_go_with_it() {
     assert_eq!(deletions(&world), 0, "{:#?}", world.mutating_calls());
     assert!(message.contains("deletes VPC.ec2.services.k8s.aws/team/n0 (protected)\n"), "{message}");
     assert!(message.contains("deletes ElasticIPAddress.ec2.services.k8s.aws/team/n0\n"), "{message}");
-    let listed = world.handle().sync.borrow().held[0].lines();
-    assert!(
-        listed.contains(&"  deletes InternetGateway.ec2.services.k8s.aws/team/n0".to_owned()),
-        "{listed:#?}"
-    );
+    let line = "  deletes InternetGateway.ec2.services.k8s.aws/team/n0".to_owned();
+    let listed = |handle: &Handle| {
+        let sync = handle.sync.borrow();
+        sync.held.first().is_some_and(|held| held.lines().contains(&line))
+    };
+    world.until("all that would go is listed", listed).await;
 
     world.stop().await;
     world.start();
@@ -577,5 +579,36 @@ async fn what_cannot_tell_its_loss_yet_counts_with_what_can() {
         .await;
     assert!(all().all(|key| world.handle().mirror.get(&key.parse().unwrap()).is_some()));
     assert_eq!(world.mutating_calls().get("DeleteSecurityGroup"), None);
+    world.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_tag_that_aws_would_refuse_is_told_before_the_call() {
+    let mut world = ground().await;
+    let tags = "          tags: [{key: tenant, value: \"${schema.metadata.annotations.tenant}\"}]\n";
+    let text = definition("", "").replace(
+        "          cidrBlocks: [\"${schema.spec.cidr}\"]\n",
+        &format!("          cidrBlocks: [\"${{schema.spec.cidr}}\"]\n{tags}"),
+    );
+    assert!(text.contains("key: tenant"), "{text}");
+    world.write("definitions/network.yaml", text);
+    world.write(
+        "networks/n0.yaml",
+        "apiVersion: kro.run/v1alpha1\nkind: Network\nmetadata:\n  name: n0\n  namespace: team\n  annotations: {tenant: \"a\\e[31m\"}\nspec:\n  cidr: 10.0.0.0/16\n",
+    );
+    world.commit("a tenant that cannot be a tag");
+    world.start();
+    let vpc = "VPC.ec2.services.k8s.aws/team/n0";
+    world
+        .until("it is told", |handle| {
+            let object = handle.mirror.get(&vpc.parse().unwrap());
+            let terminal = object.and_then(|object| find_condition(object.status(), "ACK.Terminal"));
+            terminal.is_some_and(|terminal| {
+                terminal.reason.as_deref() == Some("InvalidTag")
+                    && terminal.message.is_some_and(|message| message.contains("U+001B"))
+            })
+        })
+        .await;
+    assert_eq!(world.mutating_calls().get("CreateVpc"), None);
     world.stop().await;
 }

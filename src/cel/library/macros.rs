@@ -87,6 +87,35 @@ fn is_ident(node: Option<&IdedExpr>, name: &str) -> bool {
     matches!(node.map(|node| &node.expr), Some(Expr::Ident(found)) if found == name)
 }
 
+/// The parts of a loop: what the accumulator begins with, while what holds it goes on, what each round makes of
+/// it, and what is made of it in the end.
+struct Fold {
+    init: IdedExpr,
+    go_on: IdedExpr,
+    step: IdedExpr,
+    result: IdedExpr,
+}
+
+/// A loop over a range with two variables.
+fn fold(
+    helper: &mut MacroExprHelper<'_>,
+    range: IdedExpr,
+    (key, value): (String, String),
+    parts: Fold,
+) -> IdedExpr {
+    let Fold { init, go_on, step, result } = parts;
+    helper.next_expr(Expr::Comprehension(Box::new(ComprehensionExpr {
+        iter_range: range,
+        iter_var: key,
+        iter_var2: Some(value),
+        accu_var: RESULT.to_owned(),
+        accu_init: init,
+        loop_cond: go_on,
+        loop_step: step,
+        result,
+    })))
+}
+
 #[derive(Clone, Copy)]
 enum Quantifier {
     All,
@@ -100,7 +129,7 @@ fn quantifier(
     args: &mut Vec<IdedExpr>,
     kind: Quantifier,
 ) -> Expansion {
-    let (key, value) = two_names(helper, args)?;
+    let names = two_names(helper, args)?;
     let (Some(range), Some(predicate)) = (target.take(), args.pop()) else { return Ok(None) };
     let accumulated = ident(helper, RESULT);
     let (init, go_on, step, result) = match kind {
@@ -124,20 +153,11 @@ fn quantifier(
             (integer(helper, 0), None, step, call(helper, operators::EQUALS, vec![found, one]))
         }
     };
-    let loop_cond = match go_on {
+    let go_on = match go_on {
         Some(going) => call(helper, operators::NOT_STRICTLY_FALSE, vec![going]),
         None => boolean(helper, true),
     };
-    Ok(Some(helper.next_expr(Expr::Comprehension(Box::new(ComprehensionExpr {
-        iter_range: range,
-        iter_var: key,
-        iter_var2: Some(value),
-        accu_var: RESULT.to_owned(),
-        accu_init: init,
-        loop_cond,
-        loop_step: step,
-        result,
-    })))))
+    Ok(Some(fold(helper, range, names, Fold { init, go_on, step, result })))
 }
 
 /// What a transformation yields for each entry.
@@ -155,7 +175,7 @@ fn transform(
     args: &mut Vec<IdedExpr>,
     kind: Yield,
 ) -> Expansion {
-    let (key, value) = two_names(helper, args)?;
+    let names = two_names(helper, args)?;
     let (Some(range), Some(expression)) = (target.take(), args.pop()) else { return Ok(None) };
     let guard = args.pop();
     let item = match kind {
@@ -168,7 +188,7 @@ fn transform(
             expression
         }
         Yield::Value => {
-            let key = ident(helper, &key);
+            let key = ident(helper, &names.0);
             let entry = EntryExpr::MapEntry(MapEntryExpr { key, value: expression, optional: false });
             let id = helper.next_expr(Expr::Unspecified).id;
             helper.next_expr(Expr::Map(MapExpr { entries: vec![IdedEntryExpr { id, expr: entry }] }))
@@ -181,17 +201,13 @@ fn transform(
         let same = ident(helper, RESULT);
         step = call(helper, operators::CONDITIONAL, vec![guard, step, same]);
     }
-    let comprehension = ComprehensionExpr {
-        iter_range: range,
-        iter_var: key,
-        iter_var2: Some(value),
-        accu_var: RESULT.to_owned(),
-        accu_init: helper.next_expr(Expr::List(ListExpr::new(Vec::new()))),
-        loop_cond: boolean(helper, true),
-        loop_step: step,
+    let parts = Fold {
+        init: helper.next_expr(Expr::List(ListExpr::new(Vec::new()))),
+        go_on: boolean(helper, true),
+        step,
         result: ident(helper, RESULT),
     };
-    let list = helper.next_expr(Expr::Comprehension(Box::new(comprehension)));
+    let list = fold(helper, range, names, parts);
     Ok(Some(match kind {
         Yield::Item => list,
         Yield::Value | Yield::Entry => call(helper, MERGED, vec![list]),

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::super::repository::Repository;
 use super::Totals;
-use crate::diagnostic::{Diagnostic, Severity};
+use crate::diagnostic::{Diagnostic, Severity, visible_json};
 
 const SCHEMA: &str = "https://json.schemastore.org/sarif-2.1.0.json";
 /// What a relative URI cannot hold as it is (RFC 3986, section 3.3); `:` would look like a scheme.
@@ -40,7 +40,7 @@ pub(super) fn json(
         .map(|ignored| json!({"file": repository.shown(&ignored.file), "reason": ignored.reason}))
         .collect();
     let report = json!({"diagnostics": findings, "ignored": ignored, "totals": totals});
-    Ok(serde_json::to_string_pretty(&report)? + "\n")
+    Ok(visible_json(&serde_json::to_string_pretty(&report)?).into_owned() + "\n")
 }
 
 pub(super) fn sarif(findings: &[Diagnostic]) -> anyhow::Result<String> {
@@ -77,7 +77,7 @@ pub(super) fn sarif(findings: &[Diagnostic]) -> anyhow::Result<String> {
             "results": results,
         }],
     });
-    Ok(serde_json::to_string_pretty(&log)? + "\n")
+    Ok(visible_json(&serde_json::to_string_pretty(&log)?).into_owned() + "\n")
 }
 
 fn result(finding: &Diagnostic, rules: &BTreeMap<&str, usize>) -> Value {

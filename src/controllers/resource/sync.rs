@@ -3,12 +3,19 @@
 use super::anew::nothing_is_lost;
 use super::timing::{BUSY_POLL, LAG_POLL, progress_poll};
 use super::*;
+use crate::api::ack;
 
 /// Observe-and-perform rounds in one pass; each follows up on what the one before created.
 const ROUNDS: usize = 6;
 
 impl ResourceController {
     pub(super) async fn sync(&self, mut subject: Subject, mut report: Report) -> Result<Next, StoreError> {
+        let refused = ack::tags::refused(&subject.desired.key.group_kind(), &subject.desired.spec);
+        if let Some((_, message)) = refused.into_iter().next() {
+            report.conclude(&Verdict::Terminal { reason: "InvalidTag".into(), message });
+            let next = Next::After(self.resync(&subject.desired.key));
+            return self.write(&subject.object, report, next).await;
+        }
         for round in 0..ROUNDS {
             let looked_at = self.clock.now();
             let observed = match subject.manager.observe(&subject.session, &subject.desired).await {

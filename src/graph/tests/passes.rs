@@ -22,6 +22,36 @@ fn network() -> Graph {
 }
 
 #[test]
+fn what_is_only_planned_in_aws_is_not_ready_without_conditions_of_its_own() {
+    let addresses = ec2("ElasticIPAddress", "${schema.metadata.name}-${zone}", json!({}));
+    let graph = graph(&definition(
+        json!({}),
+        json!({}),
+        json!([{"id": "addresses", "forEach": [{"zone": "${['a', 'b']}"}], "template": addresses}]),
+    ));
+    let instance = instance(json!({}));
+    let mut live = Live::default();
+    live.apply(&graph.evaluate(&instance, &live, UnmanagedKinds::Hold));
+    let ready =
+        json!([{"type": "Ready", "status": "False", "message": "would do: AllocateAddress; only observed"}]);
+    let planned =
+        |seen: bool| json!({"conditions": ready, "fleetwright": {"plan": ["AllocateAddress"], "seen": seen}});
+    live.status("ElasticIPAddress", "blue-a", planned(true));
+    live.status("ElasticIPAddress", "blue-b", planned(false));
+    let evaluation = graph.evaluate(&instance, &live, UnmanagedKinds::Hold);
+    assert_eq!(
+        told(&evaluation),
+        "IN_PROGRESS prune=true `addresses`: `blue-b` is not made (Ready: would do: AllocateAddress; only observed)\n\
+         addresses Applied [ElasticIPAddress.ec2.services.k8s.aws/team-a/blue-a, \
+         ElasticIPAddress.ec2.services.k8s.aws/team-a/blue-b] \
+         `blue-b` is not made (Ready: would do: AllocateAddress; only observed)"
+    );
+    // What is there and is to be changed can be used as it is.
+    live.status("ElasticIPAddress", "blue-b", planned(true));
+    assert!(told(&graph.evaluate(&instance, &live, UnmanagedKinds::Hold)).contains("addresses Ready"));
+}
+
+#[test]
 fn a_graph_unfolds_layer_by_layer() {
     let graph = network();
     let order: Vec<String> = graph

@@ -208,6 +208,11 @@ fn what_is_changed_or_going_below_a_ready_cluster_is_not_as_git_wants_it() {
     let checkout = row(&view, "checkout");
     assert_eq!((checkout.phase, checkout.is_as_wanted()), (Phase::Ready, false));
     assert_eq!(checkout.sentence(), "ready, and a change is under way: Nodegroup checkout: UPDATING");
+    let (objects, view) = with("Nodegroup", "checkout", hold);
+    let detail =
+        ClusterDetail::find(&objects, &view.sync, "team-payments", "EksCluster", "checkout").unwrap();
+    let nodes = detail.nodes.iter().find(|node| node.id == "nodes").unwrap();
+    assert_eq!(nodes.state, "Applied", "a node is not more ready than what it consists of");
     let (_, view) = with("Addon", "checkout-coredns", |value| {
         value["metadata"]["deletionTimestamp"] = json!(fixture::NOW);
     });

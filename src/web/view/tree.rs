@@ -296,14 +296,27 @@ impl<'a> Walk<'a> {
         let outer = std::mem::replace(&mut self.going, going);
         let nodes = reported(instance)
             .into_iter()
-            .map(|node| Node {
-                state: if going { self.state_while_going(&node) } else { node.state.clone() },
-                children: node.keys().map(|key| self.child(&node, key)).collect(),
-                id: node.id,
-                kind: node.kind,
-                message: node.message,
-                waits_for: node.waits_for,
-                dependencies: node.dependencies.into_iter().flatten().collect(),
+            .map(|node| {
+                let children: Vec<Child> = node.keys().map(|key| self.child(&node, key)).collect();
+                // By the rules of a graph what has no conditions is ready as soon as the store has it.
+                let is_unready =
+                    |child: &Child| child.resource.as_ref().is_some_and(|aws| aws.phase != Phase::Ready);
+                let state = if going {
+                    self.state_while_going(&node)
+                } else if node.is_ready() && children.iter().any(is_unready) {
+                    "Applied".to_owned()
+                } else {
+                    node.state
+                };
+                Node {
+                    state,
+                    children,
+                    id: node.id,
+                    kind: node.kind,
+                    message: node.message,
+                    waits_for: node.waits_for,
+                    dependencies: node.dependencies.into_iter().flatten().collect(),
+                }
             })
             .collect();
         self.going = outer;

@@ -5,12 +5,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Map, Value, json};
 
 use super::resolve::Variables;
+use super::taint::Taint;
 use super::template::Walker;
 use super::{Evaluation, InstanceState, Problem, instance_status};
 use crate::api::{Condition, Object, conditions_of};
 use crate::cel::{EvalError, Expression, Scope, Type};
+use crate::redact::mask;
 
 const RUNTIME: &str = "runtime";
+/// Stands for a reason that may hold a value of a Secret: a reason is one word.
+const MASKED: &str = "Masked";
 
 /// Compiles the block. Its expressions may read what the engine itself says of the instance.
 pub(super) fn compile(
@@ -79,6 +83,7 @@ pub(super) struct Told {
 pub(super) fn tell(
     expressions: &[Expression],
     variables: &Variables<'_>,
+    taint: &Taint<'_>,
     excluded: &BTreeSet<&str>,
     instance: &Object,
     evaluation: &Evaluation,
@@ -116,9 +121,20 @@ pub(super) fn tell(
                 Ok(condition) if told.conditions.iter().any(|other| other.type_ == condition.type_) => {
                     told.wrong(format!("status.conditions: `{}` is there more than once", condition.type_));
                 }
+                Ok(condition)
+                    if taint.reaches(expression)
+                        && !expression.condition_types().contains(&condition.type_) =>
+                {
+                    told.wrong("status.conditions: a type would tell a value of a Secret".to_owned());
+                }
                 Ok(condition) => {
                     let text = |text: Option<String>| text.unwrap_or_default();
-                    let (reason, message) = (text(condition.reason), text(condition.message));
+                    let (mut reason, mut message) = (text(condition.reason), text(condition.message));
+                    // Conditions are shown to everybody.
+                    if taint.reaches(expression) {
+                        reason = if reason.is_empty() { reason } else { MASKED.to_owned() };
+                        message = if message.is_empty() { message } else { mask(message.as_bytes()) };
+                    }
                     let condition = Condition::new(&condition.type_, condition.status, &reason, message);
                     told.conditions.push(condition.at_generation(instance.metadata.generation));
                 }

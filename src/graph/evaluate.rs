@@ -467,8 +467,14 @@ impl<'a> Pass<'a> {
         };
         if let Some(expressions) = &self.graph.conditions {
             let excluded = excluded(&evaluation.nodes);
-            let told =
-                conditions::tell(expressions, &self.variables(), &excluded, self.instance, &evaluation);
+            let told = conditions::tell(
+                expressions,
+                &self.variables(),
+                &self.taint,
+                &excluded,
+                self.instance,
+                &evaluation,
+            );
             drop(excluded);
             told.into(&mut evaluation);
         }

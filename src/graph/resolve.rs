@@ -128,14 +128,13 @@ fn kind_of(value: &Value) -> &'static str {
 }
 
 /// Removes nulls where the schema knows the field and allows none: an optional that is absent means
-/// that the field is not set. Where nothing is known, null may mean something.
+/// that the field is not set. Where nothing is known, null may mean something. Items of lists stay: Kubernetes
+/// prunes fields alone, and an item that went would move the others.
 pub(super) fn drop_nulls(schema: &Schema, value: &mut Value) {
-    let dropped = |schema: Option<&Schema>, value: &Value| {
-        value.is_null() && schema.is_some_and(|schema| !schema.nullable && !schema.is_anything())
-    };
+    let allows_none = |schema: &Schema| !schema.nullable && !schema.is_anything();
     match value {
         Value::Object(entries) => {
-            entries.retain(|key, value| !dropped(schema.field(key), value));
+            entries.retain(|key, value| !(value.is_null() && schema.field(key).is_some_and(allows_none)));
             for (key, value) in entries {
                 if let Some(schema) = schema.field(key) {
                     drop_nulls(schema, value);
@@ -143,9 +142,7 @@ pub(super) fn drop_nulls(schema: &Schema, value: &mut Value) {
             }
         }
         Value::Array(items) => {
-            let below = schema.items.as_deref();
-            items.retain(|item| !dropped(below, item));
-            if let Some(schema) = below {
+            if let Some(schema) = schema.items.as_deref() {
                 for item in items {
                     drop_nulls(schema, item);
                 }

@@ -1,6 +1,7 @@
 //! kro's own functions.
 
 use std::collections::HashMap;
+use std::io;
 
 use ::cel::common::types::{
     CelBool, CelBytes, CelDouble, CelInt, CelList, CelMap, CelMapKey, CelNull, CelString, DYN_TYPE, INT_TYPE,
@@ -8,7 +9,9 @@ use ::cel::common::types::{
 };
 use ::cel::common::value::{CowVal, Val};
 use ::cel::{DeclarationError, Env, ExecutionError};
+use serde::Serialize as _;
 use serde_json::Value;
+use serde_json::ser::Formatter;
 use sha2::{Digest as _, Sha256};
 
 use super::opaque::opaque;
@@ -99,19 +102,45 @@ fn fnv64a(text: &str) -> u64 {
         .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
-/// JSON as Go writes it, bit for bit: what a page of HTML or a script would stumble over is escaped.
+/// JSON as Go's `encoding/json` writes it, bit for bit.
 fn marshal<'b, 'v>(args: Arguments<'b, 'v>) -> Outcome<'b, 'v> {
     let value =
         to_json(argument("json.marshal", &args, 0)?).map_err(|message| failed("json.marshal", message))?;
-    let escaped = [
-        ('<', "\\u003c"),
-        ('>', "\\u003e"),
-        ('&', "\\u0026"),
-        ('\u{2028}', "\\u2028"),
-        ('\u{2029}', "\\u2029"),
-    ];
-    let text = escaped.iter().fold(value.to_string(), |text, (sign, escape)| text.replace(*sign, escape));
+    let mut written = Vec::new();
+    let text = value
+        .serialize(&mut serde_json::Serializer::with_formatter(&mut written, GoJson))
+        .map_err(|error| failed("json.marshal", error.to_string()))
+        .map(|()| String::from_utf8_lossy(&written).into_owned())?;
     Ok(CowVal::owned(CelString::from(text)))
+}
+
+struct GoJson;
+
+impl Formatter for GoJson {
+    /// What a page of HTML or a script would stumble over is escaped.
+    fn write_string_fragment<W: ?Sized + io::Write>(&mut self, to: &mut W, fragment: &str) -> io::Result<()> {
+        let sign = |sign: char| matches!(sign, '<' | '>' | '&' | '\u{2028}' | '\u{2029}');
+        let mut rest = fragment;
+        while let Some((at, found)) = rest.match_indices(sign).next() {
+            let (before, after) = (rest.get(..at).unwrap_or_default(), rest.get(at + found.len()..));
+            let code = found.chars().next().map_or(0, u32::from);
+            write!(to, "{before}\\u{code:04x}")?;
+            rest = after.unwrap_or_default();
+        }
+        to.write_all(rest.as_bytes())
+    }
+
+    /// The shortest digits, with an exponent below 1e-6 and from 1e21 on.
+    fn write_f64<W: ?Sized + io::Write>(&mut self, to: &mut W, value: f64) -> io::Result<()> {
+        let size = value.abs();
+        if size != 0.0 && size < 1e-6 {
+            write!(to, "{value:e}")
+        } else if size >= 1e21 {
+            to.write_all(format!("{value:e}").replace('e', "e+").as_bytes())
+        } else {
+            write!(to, "{value}")
+        }
+    }
 }
 
 fn unmarshal<'b, 'v>(args: Arguments<'b, 'v>) -> Outcome<'b, 'v> {

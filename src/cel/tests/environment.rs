@@ -184,6 +184,10 @@ fn functions_of_kro() {
             json!("{\"a\":\"x\",\"b\":[1,2.5,true,null]}"),
         ),
         ("json.marshal({'a': '<&>'})", json!("{\"a\":\"\\u003c\\u0026\\u003e\"}")),
+        (
+            "json.marshal([1e15, 9007199254740994.0, 1e20, 1e21, -2.5e30, 0.000001, 0.00000015])",
+            json!("[1000000000000000,9007199254740994,100000000000000000000,1e+21,-2.5e+30,0.000001,1.5e-7]"),
+        ),
         ("json.unmarshal(json.marshal({'a': '<&>'})).a", json!("<&>")),
         ("json.unmarshal('{\"a\": [1, {\"b\": null}]}').a[0] == 1.0", json!(true)),
         ("json.unmarshal('{')", fails("not valid JSON: line 1, column 1")),

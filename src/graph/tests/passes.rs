@@ -464,3 +464,20 @@ fn a_kind_that_nobody_manages_is_held_or_kept_as_written() {
     let held = graph.evaluate(&instance, &live, UnmanagedKinds::Hold);
     assert!(held.nodes[0].objects.is_empty() && !held.may_prune, "what was stored stays as it is");
 }
+
+#[test]
+fn a_field_that_is_null_is_absent_and_an_item_that_is_null_is_told() {
+    let graph = graph(&definition(
+        json!({"block": "string"}),
+        json!({}),
+        json!([
+            {"id": "vpc", "template": ec2("VPC", "vpc", json!({"cidrBlocks": ["10.0.0.0/16"], "instanceTenancy": "${schema.spec.?block}"}))},
+            {"id": "list", "template": ec2("VPC", "list", json!({"cidrBlocks": ["10.0.0.0/16", "${schema.spec.?block}"]}))},
+        ]),
+    ));
+    let evaluation = graph.evaluate(&instance(json!({})), &Live::default(), UnmanagedKinds::Hold);
+    let [vpc, list] = &evaluation.nodes[..] else { panic!() };
+    assert_eq!(vpc.objects[0].spec(), &json!({"cidrBlocks": ["10.0.0.0/16"]}));
+    assert_eq!(list.state, NodeState::Failed, "{list:?}");
+    assert!(list.message.contains("cidrBlocks"), "{}", list.message);
+}

@@ -391,3 +391,29 @@ fn what_does_not_depend_on_a_secret_is_not_masked() {
         assert_eq!(taint.reaches(&expression), reached, "{source}");
     }
 }
+
+#[test]
+fn a_condition_tells_nothing_of_a_secret() {
+    let graph = graph(&definition(
+        json!({}),
+        json!({"conditions": [
+            "${runtime.newCondition({type: 'Known', status: 'True', reason: string(source.data.token), message: 'it is ' + string(source.data.token)})}",
+            "${runtime.newCondition({type: 'Open', status: 'True', reason: 'Named', message: source.metadata.name})}",
+            "${[string(source.data.token)].map(word, runtime.newCondition({type: word, status: 'True'}))}",
+        ]}),
+        json!([external("source", "Secret")]),
+    ));
+    let mut live = Live::default();
+    live.put(stored("Secret", "source", json!({"token": "aHVudGVyMg=="})));
+    let evaluation = graph.evaluate(&instance(json!({})), &live, UnmanagedKinds::Hold);
+    let [known, open] = evaluation.conditions.as_deref().unwrap() else {
+        panic!("{:#?}", evaluation.conditions)
+    };
+    assert_eq!(known.reason.as_deref(), Some("Masked"));
+    assert!(known.message.as_deref().unwrap().starts_with("<sha256:"), "{known:?}");
+    assert_eq!((open.reason.as_deref(), open.message.as_deref()), (Some("Named"), Some("source")));
+    assert_eq!(evaluation.state, InstanceState::Error, "a type that is a secret is refused");
+    let told = format!("{} {:?}", evaluation.message, evaluation.conditions);
+    assert!(evaluation.message.contains("a type would tell"), "{told}");
+    assert!(!told.contains("hunter2"), "{told}");
+}

@@ -7,9 +7,9 @@ use anyhow::Context as _;
 use clap::Args;
 
 use super::output;
-use crate::api::GroupVersionKind;
+use crate::api::{GroupVersionKind, Object};
 use crate::diagnostic::Diagnostic;
-use crate::fleet::{self, Checked, Expanded, Ignored, Tree};
+use crate::fleet::{self, Checked, Expanded, Fleet, Ignored, Tree};
 use crate::git::{DirectorySource, Source as _, TreeLimits};
 use crate::graph::{Catalogue, KindCatalogue as _};
 
@@ -46,30 +46,29 @@ impl Place {
     /// # Errors
     /// When the directory cannot be read; what is wrong inside is in the result.
     pub(super) async fn read(self) -> anyhow::Result<Repository> {
+        self.read_over(None).await
+    }
+
+    /// As [`Place::read`]; `in_force` is a directory with the version whose place this one is to take.
+    ///
+    /// # Errors
+    /// When a directory cannot be read.
+    pub(super) async fn read_over(self, in_force: Option<&Path>) -> anyhow::Result<Repository> {
         let spinner = output::spinner("reading the repository");
-        anyhow::ensure!(
-            self.root.is_dir(),
-            "{} is no directory: name the directory of the fleet repository, and a part of it with `--path`",
-            self.root.display()
-        );
-        let source = DirectorySource::new(&self.root, TreeLimits::default());
-        let revision = source.fetch().await.context("cannot read the repository")?;
-        let builtin = Catalogue::builtin();
-        let is_namespaced = |gvk: &GroupVersionKind| builtin.kind(gvk).map(|kind| kind.namespaced);
-        let options = fleet::Options {
-            path: &self.path,
-            default_namespace: &self.default_namespace,
-            limits: fleet::Limits::default(),
-            is_namespaced: &is_namespaced,
+        let before = match in_force {
+            // What is broken there is not in force.
+            Some(root) => fleet::check(self.load(root).await?.1, &[]).objects,
+            None => Vec::new(),
         };
-        let mut loaded = fleet::load(&revision.files, &options);
+        let before: Vec<Arc<Object>> = before.into_iter().map(|(_, object)| Arc::new(object)).collect();
+        let (files, mut loaded) = self.load(&self.root).await?;
         if loaded.is_empty() && !loaded.has_errors() {
             let message = "the repository states nothing: a daemon would not take such a revision";
             let help = "check the path; every YAML or JSON document with apiVersion and kind counts";
             loaded.diagnostics.push(Diagnostic::error("empty-repository", message).with_help(help));
         }
         let ignored = std::mem::take(&mut loaded.ignored);
-        let mut checked = fleet::check(loaded, &[]);
+        let mut checked = fleet::check(loaded, &before);
         let expansion = fleet::expand(&checked);
         checked
             .known
@@ -81,7 +80,27 @@ impl Place {
         checked.mask();
         checked.diagnostics.sort_by(|a, b| place(a).cmp(&place(b)));
         spinner.finish_and_clear();
-        Ok(Repository { root: self.root, tree: revision.files, ignored, checked, expansion })
+        Ok(Repository { root: self.root, tree: files, ignored, checked, expansion })
+    }
+
+    async fn load(&self, root: &Path) -> anyhow::Result<(Arc<Tree>, Fleet)> {
+        anyhow::ensure!(
+            root.is_dir(),
+            "{} is no directory: name the directory of the fleet repository, and a part of it with `--path`",
+            root.display()
+        );
+        let source = DirectorySource::new(root, TreeLimits::default());
+        let revision = source.fetch().await.context("cannot read the repository")?;
+        let builtin = Catalogue::builtin();
+        let is_namespaced = |gvk: &GroupVersionKind| builtin.kind(gvk).map(|kind| kind.namespaced);
+        let options = fleet::Options {
+            path: &self.path,
+            default_namespace: &self.default_namespace,
+            limits: fleet::Limits::default(),
+            is_namespaced: &is_namespaced,
+        };
+        let loaded = fleet::load(&revision.files, &options);
+        Ok((revision.files, loaded))
     }
 }
 

@@ -3,6 +3,7 @@
 mod report;
 mod snippet;
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
@@ -20,10 +21,15 @@ use crate::diagnostic::{Diagnostic, Severity, visible};
 #[command(after_help = format!("Examples:\n  \
     fleetwright validate\n  \
     fleetwright validate fleet --strict --verbose\n  \
+    fleetwright validate --against ../main                     # git worktree add ../main main\n  \
     fleetwright validate --format sarif > fleetwright.sarif   # for GitHub code scanning\n\n{}", output::EXIT_CODES))]
 pub(super) struct Validate {
     #[command(flatten)]
     place: Place,
+    /// What is in force: another checkout of the repository, such as that of the main branch. Changes that a
+    /// definition may not make, and fields of instances that may not change, are errors then.
+    #[arg(long, value_name = "DIR")]
+    against: Option<PathBuf>,
     /// How findings are written.
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
@@ -56,7 +62,7 @@ struct Totals {
 
 impl Validate {
     pub(super) async fn run(self) -> anyhow::Result<ExitCode> {
-        let repository = self.place.read().await?;
+        let repository = self.place.read_over(self.against.as_deref()).await?;
         let mut findings = repository.findings();
         if !self.verbose {
             findings.retain(|finding| finding.severity > Severity::Note);

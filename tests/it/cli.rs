@@ -205,6 +205,32 @@ fn warnings_fail_only_where_asked() {
 }
 
 #[test]
+fn what_would_break_is_told_before_the_merge() {
+    let (main, home) = (repository(), repository());
+    let against = main.path().to_str().unwrap();
+    let same = run(home.path(), &["validate", "--against", against]);
+    assert_eq!(code(&same), 0, "{}", stdout(&same));
+    write(
+        home.path(),
+        "definitions/network.yaml",
+        &NETWORK.replace("gateway: boolean | default=false", "gateway: string | default=\"no\"").replace(
+            "includeWhen: [\"${schema.spec.gateway}\"]",
+            "includeWhen: [\"${schema.spec.gateway == 'yes'}\"]",
+        ),
+    );
+    assert_eq!(code(&run(home.path(), &["validate"])), 0, "it is sound by itself");
+    let output = run(home.path(), &["validate", "--against", against]);
+    assert_eq!(code(&output), 1);
+    insta::assert_snapshot!(stdout(&output), @r#"
+    definitions/network.yaml:12:16: error[breaking-change]: breaking change: spec.gateway: type changed from boolean to string
+      help: add a field of the new type beside the old one; to break it anyway, set the annotation `kro.run/allow-breaking-changes: "true"`
+    1 error: 3 objects, 1 definition, 1 instance, 0 clusters
+    "#);
+    let nowhere = run(home.path(), &["validate", "--against", "nowhere"]);
+    assert_eq!(code(&nowhere), 2, "{}", stdout(&nowhere));
+}
+
+#[test]
 fn kinds_of_a_crd_in_the_repository_are_checked() {
     let home = repository();
     let crd = r#"apiVersion: apiextensions.k8s.io/v1

@@ -162,6 +162,11 @@ fn what_breaks_is_told_with_its_place_and_a_way_out() {
     /spec/schema/spec/d [breaking-change] breaking change: spec.d: required field without a default added (give it a default, or make it optional; to break it anyway, set the annotation `kro.run/allow-breaking-changes: "true"`)
     /spec/schema/status [breaking-change] breaking change: status.vpc: field removed (its values would be cut, and who reads it fails: keep the field, and say in its description that it is not used; to break it anyway, set the annotation `kro.run/allow-breaking-changes: "true"`)
     "#);
+    let scope = told(json!({}), json!({"scope": "Cluster"}));
+    assert!(
+        scope
+            .starts_with("/spec/schema/scope [immutable-field] scope is immutable: `Namespaced` is in force")
+    );
     let objections = told(json!({}), json!({"kind": "Other", "group": "x.y", "apiVersion": "v1"}));
     insta::assert_snapshot!(objections, @r"
     /spec/schema/kind [immutable-field] kind is immutable: `Net` is in force, not `Other` (write a definition of another name, and remove this one when no instance is left)

@@ -6,6 +6,8 @@
 mod apply;
 mod held;
 mod last_good;
+mod observed;
+mod prune;
 mod state;
 
 pub use apply::{SyncError, SyncSettings, Syncer};

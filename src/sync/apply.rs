@@ -6,23 +6,21 @@ use std::sync::Arc;
 use serde_json::json;
 use tokio::sync::{Mutex, Notify, watch};
 
-use crate::api::definition::{DEFINITION_KIND, is_marked_instance};
-use crate::api::iam_role_selector::{self, IamRoleSelectorSpec};
 use crate::api::provenance::{REVISION_KIND, REVISION_NAME, implicit_namespace, keep_revision, source_path};
 use crate::api::{AccountId, CommitId, GroupKind, GroupVersionKind, Object, ObjectKey, names};
 use crate::clock::Clock;
-use crate::config::Observe;
-use crate::diagnostic::{Diagnostic, Location, Severity, nearest};
+use crate::diagnostic::{Diagnostic, Location, Severity};
 use crate::fleet::{self, Checked, Fleet, Limits, Tree};
 use crate::git::{FileVersion, Revision, Source, SourceError};
 use crate::graph::{Catalogue, KindCatalogue as _};
-use crate::plan::guard::{self, Protection, Removal, Thresholds};
+use crate::plan::guard::{self, Protection, Thresholds};
 use crate::store::mirror::{Mirror, owner_of};
 use crate::store::{ObjectStore, Selector, StoreError, Write, approvals};
 
-use super::held;
 use super::last_good::{Role, authored, dying, emptied, gone, moved, role};
+use super::prune::Prune;
 use super::state::{HeldRemoval, RevisionRecord, SyncState};
+use super::{held, observed};
 
 /// How far back the history of a path is walked for a version that loads (decisions 9).
 const HISTORY_LIMIT: usize = 500;
@@ -204,8 +202,9 @@ impl Syncer {
                 .push(finding.with_help("remove the file to remove what it stated, or restore it"));
             stated.insert(object);
         }
-        checked.diagnostics.extend(observes_nothing(&self.settings.observed_paths, &revision.files));
-        checked.diagnostics.extend(self.observes_no_account(&checked, &listing.objects));
+        checked.diagnostics.extend(observed::paths(&self.settings.observed_paths, &revision.files));
+        let unknown = observed::accounts(&self.settings, &checked, &listing.objects);
+        checked.diagnostics.extend(unknown);
         let instance_kinds: BTreeSet<GroupKind> = checked.graphs.keys().cloned().collect();
         let mut in_force = InForce {
             stated,
@@ -214,9 +213,10 @@ impl Syncer {
             failed_paths: checked.failed_paths.clone(),
             dying,
         };
-        let prune = self.judge_removals(&stored, &in_force, &instance_kinds, &approved);
+        let gone_from = (&in_force.stated, &in_force.failed_paths);
+        let prune = Prune::judge(&self.settings, &stored, gone_from, &instance_kinds, &approved);
         let mut writes = Self::applies(&checked, revision, &listing.objects);
-        writes.extend(removal_marks(&stored, &loaded, &prune, revision));
+        writes.extend(prune.marks(&stored, &loaded, revision));
         writes.extend(prune.deletes.iter().map(|key| Write::Delete { key: key.clone(), uid: None }));
         writes.push(Write::Apply {
             owner: names::OWNER_GIT.into(),
@@ -327,34 +327,6 @@ impl Syncer {
         Ok(())
     }
 
-    /// The accounts to observe that no selector and no configuration names, and where nothing of the fleet lives:
-    /// what was meant by them is changed.
-    fn observes_no_account(&self, checked: &Checked, existing: &[Arc<Object>]) -> Vec<Diagnostic> {
-        let selector = GroupKind::new(names::ACK_GROUP, iam_role_selector::KIND);
-        let all = checked.objects.iter().map(|(_, object)| object);
-        // One that does not load now, or stays because it is used, goes on selecting.
-        let all = all.chain(existing.iter().map(AsRef::as_ref));
-        let mut there: BTreeSet<AccountId> = self.settings.own_accounts.iter().cloned().collect();
-        for object in all {
-            there.extend(if object.gvk().group_kind() == selector {
-                IamRoleSelectorSpec::of(object).ok().and_then(|selector| selector.arn.account())
-            } else {
-                let owner = object.status().pointer("/ackResourceMetadata/ownerAccountID");
-                owner.and_then(|owner| owner.as_str()?.parse().ok())
-            });
-        }
-        let missing = self.settings.observed_accounts.iter().filter(|account| !there.contains(*account));
-        let findings = missing.map(|account| {
-            let help = match nearest(account.as_str(), there.iter().map(AccountId::as_str)) {
-                Some(near) => format!("did you mean `{near}`?"),
-                None => "correct it in the configuration, or remove it there".to_owned(),
-            };
-            let message = format!("`observe.accounts` lists `{account}`, but no IAMRoleSelector and no `aws.useOwnRoleIn` names that account: nothing is observed for it");
-            Diagnostic::warning("observes-nothing", message).with_help(help)
-        });
-        findings.collect()
-    }
-
     fn load(&self, tree: &Tree) -> Fleet {
         let builtin = Catalogue::builtin();
         let is_namespaced = |gvk: &GroupVersionKind| builtin.kind(gvk).map(|kind| kind.namespaced);
@@ -420,62 +392,6 @@ impl Syncer {
         })
     }
 
-    fn judge_removals(
-        &self,
-        stored: &Mirror,
-        in_force: &InForce,
-        instance_kinds: &BTreeSet<GroupKind>,
-        approved: &BTreeSet<String>,
-    ) -> Prune {
-        let mut prune = Prune::default();
-        let objects = stored.all();
-        let authored = authored(&objects);
-        let mut removals = Vec::new();
-        let known: BTreeSet<GroupKind> = instance_kinds
-            .iter()
-            .cloned()
-            .chain(
-                objects
-                    .iter()
-                    .filter(|object| is_marked_instance(object))
-                    .map(|object| object.gvk().group_kind()),
-            )
-            .collect();
-        for object in gone(&authored, &in_force.stated, &in_force.failed_paths) {
-            match role(&object, &objects, &known) {
-                Role::Root => removals.push(Removal {
-                    uid: object.metadata.uid.clone(),
-                    taken_back: times_taken_back(&object),
-                    object: object.key(),
-                    protected: stored.protected_below(&object.key(), self.settings.protection),
-                }),
-                Role::Support(users) if users.is_empty() => prune.deletes.push(object.key()),
-                Role::Support(users) => {
-                    let users = users.iter().map(ToString::to_string).collect();
-                    prune.in_use.insert(object.key().to_string(), users);
-                }
-                // What rolls out add-ons goes at once, before the cluster that it rolls out to.
-                Role::Plain => prune.deletes.push(object.key()),
-            }
-        }
-        let roots = authored.values().filter(|object| role(object, &[], &known) == Role::Root).count();
-        let judgement = guard::judge(removals, roots, self.settings.thresholds, approved);
-        prune.deletes.extend(judgement.allowed);
-        prune.approved = judgement.approved;
-        if let Some(held) = &judgement.held {
-            let held = HeldRemoval::of(held, stored.besides(held.removals.keys(), self.settings.protection));
-            tracing::warn!(
-                digest = %held.digest,
-                reason = %held.reason,
-                "removals are held:\n{}\nto approve them, commit this document:\n{}",
-                held.lines().join("\n"),
-                held.approval
-            );
-            prune.held.push(held);
-        }
-        prune
-    }
-
     fn applies(checked: &Checked, revision: &Revision, existing: &[Arc<Object>]) -> Vec<Write> {
         let existing: BTreeMap<ObjectKey, &Arc<Object>> =
             existing.iter().map(|object| (object.key(), object)).collect();
@@ -510,57 +426,6 @@ impl Syncer {
     }
 }
 
-/// What a revision removes.
-#[derive(Debug, Default)]
-struct Prune {
-    deletes: Vec<ObjectKey>,
-    held: Vec<HeldRemoval>,
-    /// The approval by which some of them go.
-    approved: Option<String>,
-    in_use: BTreeMap<String, Vec<String>>,
-}
-
-/// Marks what is gone from Git and stays: root objects whose removal is held, and definitions that have instances,
-/// whose controller tells of it. What is stated again loses the mark, and a held removal that is taken back is
-/// counted: the approval that was told for it dies.
-fn removal_marks(
-    stored: &Mirror,
-    stated: &BTreeSet<ObjectKey>,
-    prune: &Prune,
-    revision: &Revision,
-) -> Vec<Write> {
-    let is_definition =
-        |key: &ObjectKey| key.group_kind() == GroupKind::new(names::KRO_GROUP, DEFINITION_KIND);
-    let marks = stored.all().into_iter().filter_map(|object| {
-        let key = object.key();
-        let removed_in = object.annotation(names::ANNOTATION_REMOVED);
-        let (text, mut taken_back) = (key.to_string(), times_taken_back(&object));
-        let held = prune.held.iter().find(|held| held.removals.contains_key(&text));
-        let mut marked = Object::new(&object.gvk(), key.namespace.clone(), key.name.clone());
-        let annotations = &mut marked.metadata.annotations;
-        if held.is_some() || is_definition(&key) && prune.in_use.contains_key(&text) {
-            let removed_in = removed_in.unwrap_or(&revision.label);
-            annotations.insert(names::ANNOTATION_REMOVED.into(), removed_in.to_owned());
-            let digest = held.map(|held| (names::ANNOTATION_HELD.to_owned(), held.digest.clone()));
-            annotations.extend(digest);
-        } else if removed_in.is_some() && stated.contains(&key) {
-            taken_back = taken_back.saturating_add(u32::from(!is_definition(&key)));
-        } else {
-            return None;
-        }
-        if taken_back > 0 {
-            annotations.insert(names::ANNOTATION_TAKEN_BACK.into(), taken_back.to_string());
-        }
-        Some(Write::Apply { owner: names::OWNER_REMOVAL.into(), object: marked })
-    });
-    marks.collect()
-}
-
-/// How often the removal of a root object was held and taken back.
-fn times_taken_back(object: &Object) -> u32 {
-    object.annotation(names::ANNOTATION_TAKEN_BACK).and_then(|times| times.parse().ok()).unwrap_or_default()
-}
-
 /// What an instance makes cannot be stated in Git as well: two hands would write one object in turns, and
 /// nobody could say what its removal means.
 fn refuse_children(checked: &mut Checked, existing: &[Arc<Object>]) {
@@ -583,24 +448,6 @@ fn refuse_children(checked: &mut Checked, existing: &[Arc<Object>]) {
         });
         false
     });
-}
-
-/// The paths to observe that no file of a revision is at or below: what was meant by them is changed.
-fn observes_nothing<'a>(paths: &'a [String], files: &'a Tree) -> impl Iterator<Item = Diagnostic> + 'a {
-    let missing = paths.iter().filter(|path| !files.keys().any(|file| Observe::covers(path, file)));
-    missing.map(|path| {
-        let above = |file: &'a String| {
-            let ends = file.match_indices('/').map(|(at, _)| at).chain([file.len()]);
-            ends.map(|at| &file[..at]).collect::<Vec<_>>()
-        };
-        let there: BTreeSet<&str> = files.keys().flat_map(above).collect();
-        let help = match nearest(path, there) {
-            Some(near) => format!("did you mean `{near}`? The configuration must name it as findings do"),
-            None => "correct it in the configuration, or remove it there".to_owned(),
-        };
-        let message = format!("`observe.paths` lists `{path}`, but the repository has no such file or directory: nothing is observed for it");
-        Diagnostic::warning("observes-nothing", message).with_help(help).bounded()
-    })
 }
 
 /// Where an object stands in Git.

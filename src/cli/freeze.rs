@@ -205,8 +205,8 @@ fn list(control: &Control) -> anyhow::Result<ExitCode> {
 /// Who types.
 pub(super) fn person() -> String {
     let named = |name| std::env::var(name).ok().filter(|text| !text.trim().is_empty());
-    let names = ["SUDO_USER", "USER", "LOGNAME"].into_iter();
-    names.filter_map(named).next().or_else(user).unwrap_or_else(|| "an unknown user".to_owned())
+    let mut names = ["SUDO_USER", "USER", "LOGNAME"].into_iter();
+    names.find_map(named).or_else(user).unwrap_or_else(|| "an unknown user".to_owned())
 }
 
 /// Whose process this is, for shells without a login: its name, or its number where no name is known.

@@ -258,11 +258,28 @@ impl Gate {
     }
 
     /// Why AWS is not changed for an object, also while nothing is to be changed: all that [`Gate::judge`] says,
-    /// and what was last found out about the account.
+    /// and what was last found out about the account. It is asked for at every write of a status, so it takes
+    /// what [`Gate::look`] has seen; whoever is told otherwise by the next look is woken by it.
     pub fn tell(&self, subject: &Subject<'_>) -> Option<Refusal> {
+        self.tell_by(subject, &self.frozen_as_told())
+    }
+
+    fn tell_by(&self, subject: &Subject<'_>, frozen: &Frozen) -> Option<Refusal> {
         let known =
             || self.held.lock().unwrap_or_else(PoisonError::into_inner).get(subject.account?).cloned();
-        self.judge(subject).err().or_else(known)
+        self.judge_by(subject, frozen).err().or_else(known)
+    }
+
+    fn frozen_as_told(&self) -> Frozen {
+        self.holds.borrow().frozen.clone()
+    }
+
+    /// Whether nothing is held anywhere.
+    fn is_open(&self, frozen: &Frozen) -> bool {
+        self.mode == Mode::Reconcile
+            && self.observe == Observe::default()
+            && *frozen == Frozen::default()
+            && self.held.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
     }
 
     /// Whether AWS may be changed for an object, as far as this can be told without asking AWS.
@@ -270,6 +287,11 @@ impl Gate {
     /// # Errors
     /// Says why not, and what to do.
     pub fn judge(&self, subject: &Subject<'_>) -> Result<(), Refusal> {
+        self.judge_by(subject, &self.freezes.now())
+    }
+
+    /// The same by what is known to be frozen.
+    fn judge_by(&self, subject: &Subject<'_>, frozen: &Frozen) -> Result<(), Refusal> {
         if self.mode == Mode::Observe {
             return Err(Refusal::Observing("the daemon runs with `mode: observe`".into()));
         }
@@ -277,16 +299,20 @@ impl Gate {
         if let Some(account) = account.filter(|account| self.observe.accounts.contains(account)) {
             return Err(Refusal::Observing(format!("`observe.accounts` lists {account}")));
         }
-        self.judge_frozen(subject)?;
+        self.judge_frozen(subject, frozen)?;
         account.map_or(Ok(()), |account| self.markers.known(account))
     }
 
     /// Why something of what an instance consists of is not changed, if anything keeps it from being: what makes
     /// no calls at the moment says nothing by itself.
     pub fn judge_instance(&self, instance: &Object) -> Option<Refusal> {
+        let frozen = self.frozen_as_told();
+        if self.is_open(&frozen) {
+            return None;
+        }
         let key = instance.key();
         let whole = Subject { key: &key, annotations: &instance.metadata.annotations, account: None };
-        if let Err(refusal) = self.judge(&whole) {
+        if let Some(refusal) = self.tell_by(&whole, &frozen) {
             return Some(refusal);
         }
         let mut seen = BTreeSet::new();
@@ -297,13 +323,12 @@ impl Gate {
                 return None;
             }
             let (key, annotations) = (part.key(), &part.metadata.annotations);
-            self.tell(&Subject { key: &key, annotations, account: Some(&account) })
+            self.tell_by(&Subject { key: &key, annotations, account: Some(&account) }, &frozen)
         })
     }
 
-    fn judge_frozen(&self, subject: &Subject<'_>) -> Result<(), Refusal> {
+    fn judge_frozen(&self, subject: &Subject<'_>, frozen: &Frozen) -> Result<(), Refusal> {
         let account = subject.account;
-        let frozen = self.freezes.now();
         if let Some(error) = &frozen.broken {
             return Err(Refusal::Frozen(error.clone()));
         }
@@ -477,10 +502,13 @@ mod tests {
         ] {
             let by = "ann".to_owned();
             control.freeze(Freeze { scope, by, at: Timestamp::UNIX_EPOCH, reason: String::new() }).unwrap();
+            assert_eq!(gate.judge_instance(&root), None, "no file is read for it");
+            assert!(gate.look());
             let told = gate.judge_instance(&root).map(|refusal| refusal.to_string());
             assert_eq!(told.is_some(), holds, "{told:?}");
             assert!(told.is_none_or(|told| told.contains("by ann since 1970-01-01T00:00:00Z")));
             control.unfreeze(&Scope::All).unwrap();
+            assert!(gate.look());
         }
         let observing = |accounts: &[&str], paths: &[&str]| {
             let accounts = accounts.iter().map(|account| account.parse().unwrap()).collect();

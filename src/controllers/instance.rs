@@ -390,7 +390,7 @@ impl InstanceController {
     fn shown_plan(&self, instance: &Object) -> Option<Vec<String>> {
         let key = instance.key();
         let annotations = &instance.metadata.annotations;
-        let held = self.gate.judge(&gate::Subject { key: &key, annotations, account: None }).is_err()
+        let held = self.gate.tell(&gate::Subject { key: &key, annotations, account: None }).is_some()
             || self.mirror.children(&key).iter().any(|child| !plan::shown(child).is_empty());
         let plan = held.then(|| plan::plan(instance, &self.graphs.all(), &self.mirror));
         plan.filter(|plan| !plan.is_empty())

@@ -316,12 +316,10 @@ impl FleetView {
                 if is_root {
                     resources.push(resource.in_git(object, &sync));
                 }
-            } else if objects.is_instance(object) {
-                if is_root {
-                    let row = ClusterRow::of(objects, object, &sync);
-                    *summary.clusters.entry(row.phase.name()).or_default() += 1;
-                    clusters.push(row);
-                }
+            } else if is_root && objects.is_instance(object) {
+                let row = ClusterRow::of(objects, object, &sync);
+                *summary.clusters.entry(row.phase.name()).or_default() += 1;
+                clusters.push(row);
             }
         }
         clusters.sort_by(|a, b| {

@@ -447,8 +447,8 @@ impl Run {
             let approval = format!(
                 "apiVersion: fleetwright.dev/v1alpha1\nkind: Approval\nmetadata: {{name: approve-{digest}}}\nspec: {{digest: \"{digest}\"}}\n"
             );
-            next.approvals.insert(digest.to_owned(), approval);
-            digests.push(digest.to_owned());
+            next.approvals.insert(digest.clone(), approval);
+            digests.push(digest);
             if let Some(before) = self.rewritten.take() {
                 let after = self.fleet.clone();
                 self.judge.commit(&before, &after);

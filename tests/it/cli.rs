@@ -233,7 +233,7 @@ fn what_would_break_is_told_before_the_merge() {
 #[test]
 fn kinds_of_a_crd_in_the_repository_are_checked() {
     let home = repository();
-    let crd = r#"apiVersion: apiextensions.k8s.io/v1
+    let crd = r"apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
 metadata: {name: things.example.com}
 spec:
@@ -249,7 +249,7 @@ spec:
         type: object
         properties:
           spec: {type: object, properties: {size: {type: integer, description: How large it is.}}}
-"#;
+";
     let thing = "apiVersion: example.com/v1\nkind: Thing\nmetadata: {name: a}\nspec:\n  size: ";
     write(home.path(), "crds/things.yaml", crd);
     write(home.path(), "thing.yaml", &format!("{thing}3\n"));

@@ -112,6 +112,75 @@ fn a_failed_pass_heals_when_its_cause_does() {
     });
 }
 
+/// Nobody but the parent's pass could hold the change of a child against the rules of its kind.
+#[test]
+fn an_immutable_field_of_a_child_is_not_changed_by_its_parent() {
+    let pairs = "apiVersion: kro.run/v1alpha1\nkind: ResourceGraphDefinition\nmetadata: {name: pairs}\nspec:\n  \
+                 schema:\n    apiVersion: v1alpha1\n    kind: Pairs\n    spec: {value: string}\n  resources:\n  - id: pair\n    \
+                 template:\n      apiVersion: kro.run/v1alpha1\n      kind: Pair\n      metadata: {name: inner}\n      \
+                 spec: {value: \"${schema.spec.value}\"}\n";
+    let outer = |value: &str| {
+        format!(
+            "apiVersion: kro.run/v1alpha1\nkind: Pairs\nmetadata: {{name: outer, namespace: team}}\nspec: {{value: {value}}}\n"
+        )
+    };
+    let immutable =
+        DEFINITION.replace("value: string | default=\"a\"", "value: string | default=\"a\" immutable=true");
+    in_virtual_time(async {
+        let mut world = World::new();
+        world.write("definitions/pair.yaml", immutable);
+        world.write("definitions/pairs.yaml", pairs);
+        world.write("settings.yaml", settings("1"));
+        world.write("outer.yaml", outer("a"));
+        world.commit("first");
+        world.start();
+        let key = "Pairs.kro.run/team/outer";
+        world.until("ready", |handle| is_ready(handle, key)).await;
+        world.write("outer.yaml", outer("b"));
+        world.commit("another value");
+        let told = |handle: &Handle| {
+            let outer = object(handle, key)?;
+            let condition = find_condition(outer.status(), "Ready")?;
+            condition.message.filter(|message| message.contains("/spec/value: field is immutable"))
+        };
+        world.until("it is refused", |handle| told(handle).is_some()).await;
+        let inner = world.get("Pair.kro.run/team/inner").await.unwrap();
+        assert_eq!(inner.spec()["value"], "a");
+        world.write("outer.yaml", outer("a"));
+        world.commit("as before");
+        world.until("healed", |handle| is_ready(handle, key) && told(handle).is_none()).await;
+    });
+}
+
+#[test]
+fn a_breaking_change_of_a_definition_leaves_the_version_in_force() {
+    in_virtual_time(async {
+        let mut world = world().await;
+        let breaking = DEFINITION.replace("value: string | default=\"a\"", "value: integer | default=1");
+        world.write(
+            "definitions/pair.yaml",
+            breaking.replace("${schema.spec.value}", "${string(schema.spec.value)}"),
+        );
+        world.write("one.yaml", pair("one", "value: b"));
+        world.commit("breaks");
+        let first = |handle: &Handle, value: &str| {
+            object(handle, "ConfigMap/team/one-first").is_some_and(|map| map.body["data"]["value"] == value)
+        };
+        // The old version serves what the same commit changes.
+        world.until("served", |handle| first(handle, "b")).await;
+        let sync = world.handle().sync.borrow().clone();
+        let told: Vec<&str> = sync.diagnostics.iter().map(|finding| finding.code).collect();
+        assert_eq!(told, ["breaking-change"]);
+        let allowed = breaking
+            .replace("${schema.spec.value}", "${string(schema.spec.value)}")
+            .replace("{name: pair}", "{name: pair, annotations: {kro.run/allow-breaking-changes: \"true\"}}");
+        world.write("definitions/pair.yaml", allowed);
+        world.write("one.yaml", pair("one", "value: 7"));
+        world.commit("is allowed to");
+        world.until("served anew", |handle| first(handle, "7")).await;
+    });
+}
+
 /// The kinds of a CRD are known to the graphs that serve, and anew when it changes.
 #[test]
 fn a_crd_of_the_repository_types_the_graphs_that_serve() {

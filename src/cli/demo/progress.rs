@@ -80,7 +80,10 @@ impl Progress {
             let all_ready = !view.clusters.is_empty()
                 && view.clusters.iter().all(|cluster| cluster.phase == Phase::Ready);
             if all_ready && !told {
-                self.say(&format!("all {} clusters are ready", view.clusters.len()));
+                self.say(&match view.clusters.len() {
+                    1 => "the cluster is ready".to_owned(),
+                    many => format!("all {many} clusters are ready"),
+                });
                 if until_ready {
                     return Ok(());
                 }

@@ -183,7 +183,7 @@ fn the_status_gets_its_types_from_its_expressions() {
             "label": "vpc-${vpc.status.vpcID}",
             "count": "${size(schema.spec.zones)}",
             "nested": {"zones": "${schema.spec.zones}", "open": "${vpc.status.state == 'available'}"},
-            "list": ["${vpc.status.vpcID}"],
+            "list": ["${size(schema.spec.zones)}", "${vpc.status.vpcID}"],
         }),
         json!([{"id": "vpc", "template": ec2("VPC", "v", json!({"cidrBlocks": ["10.0.0.0/16"]}))}]),
     );

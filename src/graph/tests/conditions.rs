@@ -102,6 +102,7 @@ fn conditions_are_checked_with_the_definition() {
             "unknown field `Healthy`",
         ),
         (json!(["${runtime.newCondition({type: 'A'})}"]), "the condition has no status"),
+        (json!(["${runtime.newCondition({status: 'True'})}"]), "the condition has no type"),
     ] {
         let refused = refused(&with_conditions(conditions.clone()));
         assert!(refused.contains(expected), "{conditions}: {refused}");

@@ -20,6 +20,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
+pub use parse::with_stack;
 pub use reads::Read;
 pub use types::{ObjectType, Type, assignable};
 

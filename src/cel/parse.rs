@@ -39,8 +39,9 @@ pub(super) static ENVIRONMENT: LazyLock<std::sync::Arc<Env>> =
 
 /// Runs a recursive walk with a stack that suffices for every expression within the limits.
 ///
-/// The parser needs more than 100 KiB for each bracket in a build without optimisation.
-pub(super) fn with_stack<R>(walk: impl FnOnce() -> R) -> R {
+/// The parser needs more than 100 KiB for each bracket in a build without optimisation. Who compiles or evaluates
+/// many expressions takes the stack once for all of them: it is mapped anew each time.
+pub fn with_stack<R>(walk: impl FnOnce() -> R) -> R {
     stacker::maybe_grow(STACK / 2, STACK, walk)
 }
 

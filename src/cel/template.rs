@@ -2,6 +2,9 @@
 //!
 //! Finding expressions knows nothing of CEL but its strings: braces inside them do not count.
 
+/// Most expressions of one string: each is compiled, and one file may hold millions of them.
+const MAX_EXPRESSIONS: usize = 1_000;
+
 /// A string of a definition, cut into what is said and what is computed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Template {
@@ -95,10 +98,19 @@ pub fn parse(text: &str) -> Result<Template, TemplateError> {
     let mut parts = Vec::new();
     let mut literal = String::new();
     let mut rest = text;
+    // Characters before `rest`. Counted on the way: from the start each time, a long string would take for ever.
+    let mut offset = 0;
+    let mut expressions = 0;
     while let Some((before, after)) = rest.split_once("${") {
-        let start = chars_until(text, after);
+        let start = offset + before.chars().count() + 2;
         let Some(length) = expression_length(after, start)? else { break };
+        expressions += 1;
+        if expressions > MAX_EXPRESSIONS {
+            let message = format!("more than {MAX_EXPRESSIONS} expressions in one string");
+            return Err(TemplateError { message, offset: start - 2 });
+        }
         let (source, closed) = after.split_at(length);
+        offset = start + source.chars().count() + 1;
         literal.push_str(before);
         if !literal.is_empty() {
             parts.push(Part::Literal(std::mem::take(&mut literal)));
@@ -114,11 +126,6 @@ pub fn parse(text: &str) -> Result<Template, TemplateError> {
         (_, true) => {}
     }
     Ok(Template::Concat(parts))
-}
-
-/// How many characters of `text` come before its tail `rest`.
-fn chars_until(text: &str, rest: &str) -> usize {
-    text.chars().count() - rest.chars().count()
 }
 
 /// The length in bytes of the expression that begins here, up to its closing brace.
@@ -245,6 +252,13 @@ mod tests {
     fn expressions_know_their_place() {
         assert_eq!(parse("${a}").unwrap().expressions(), [(2, "a")]);
         assert_eq!(parse("ä${a}-${b}").unwrap().expressions(), [(3, "a"), (8, "b")]);
+    }
+
+    #[test]
+    fn a_string_of_expressions_without_end_is_refused() {
+        assert_eq!(parse(&"ä${a}".repeat(1_000)).unwrap().expressions().last(), Some(&(4_998, "a")));
+        let said = parse(&"ä${a}".repeat(1_000_000)).unwrap_err();
+        assert_eq!((said.offset, said.message.as_str()), (5_001, "more than 1000 expressions in one string"));
     }
 
     proptest! {

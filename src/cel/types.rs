@@ -143,6 +143,16 @@ impl Type {
         Self::Object(Arc::new(ObjectType { fields, rest }))
     }
 
+    /// The same object kind, when its objects are in no namespace.
+    pub fn without_namespace(mut self) -> Self {
+        if let Self::Object(object) = &mut self
+            && let Some(Self::Object(metadata)) = Arc::make_mut(object).fields.get_mut("metadata")
+        {
+            Arc::make_mut(metadata).fields.remove("namespace");
+        }
+        self
+    }
+
     /// The schema of the values of this type, as the status of a definition declares them.
     pub fn to_schema(&self) -> Schema {
         let formatted = |format: &str| Schema { format: Some(format.to_owned()), ..Schema::string() };

@@ -18,10 +18,11 @@ use super::rules::Rules;
 use super::template::Walker;
 use super::{Keeper, KindCatalogue, KindDescription, Problem, taint, words};
 use crate::api::definition::{
-    Definition, ExternalReference, ResourceBody, ResourceDefinition, Scope as InstanceScope, join_pointer,
+    DEFINITION_API_VERSION, DEFINITION_KIND, Definition, ExternalReference, ResourceBody, ResourceDefinition,
+    Scope as InstanceScope, join_pointer,
 };
 use crate::api::{GroupVersionKind, Object, names};
-use crate::cel::{Expression, Scope, Type};
+use crate::cel::{self, Expression, Scope, Type};
 use crate::schema::Schema;
 
 /// Most iterators of one node (kro's `rgd-max-collection-dimension-size`).
@@ -45,7 +46,7 @@ pub fn compile(definition: &Object, kinds: &dyn KindCatalogue) -> Result<Compile
         .map_err(|problems| problems.into_iter().map(Problem::from).collect::<Vec<_>>())?;
     let kind = skeleton(&definition)?;
     let mut compiler = Compiler { definition: &definition, kinds, problems: Vec::new() };
-    let graph = compiler.run(&kind);
+    let graph = cel::with_stack(|| compiler.run(&kind));
     let problems = compiler.problems;
     match graph {
         Some(graph) if !problems.iter().any(Problem::is_error) => Ok(Compiled { graph, warnings: problems }),
@@ -114,6 +115,10 @@ impl<'a> Compiler<'a> {
         let rules = Rules::compile(&spec, "/spec/schema/spec", &mut self.problems);
         // Expressions see what the author states about an instance, never its status.
         let schema_type = Type::of_object_kind(&Schema::object([("spec", spec.clone())]));
+        let schema_type = match definition.schema.scope {
+            InstanceScope::Cluster => schema_type.without_namespace(),
+            InstanceScope::Namespaced => schema_type,
+        };
         let drafts = self.drafts();
         let mut variables: BTreeMap<String, Type> =
             drafts.iter().map(|draft| (draft.resource.id.clone(), draft.type_.clone())).collect();
@@ -296,7 +301,14 @@ impl<'a> Compiler<'a> {
             None => suggestion(&gvk.kind, in_group),
         };
         let problem = if gvk.group == names::KRO_GROUP {
-            let help = help.or_else(|| Some("no definition of the fleet creates it".to_owned()));
+            let definition =
+                *gvk == GroupVersionKind::from_api_version(DEFINITION_API_VERSION, DEFINITION_KIND);
+            let help = match help {
+                // Nobody could check its instances before the merge, and the guard judges definitions of Git.
+                _ if definition => Some("definitions are stated in Git, not made by instances".to_owned()),
+                None => Some("no definition of the fleet creates it".to_owned()),
+                help => help,
+            };
             Problem::error(pointer_to_kind, "unknown-kind", format!("unknown kind `{gvk}`")).with_help(help)
         } else {
             let message = format!("nothing here manages `{gvk}`: its fields are not checked");

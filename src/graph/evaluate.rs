@@ -19,7 +19,7 @@ use super::resolve::{Unresolved, Variables, drop_nulls};
 use super::taint::Taint;
 use super::verdict::{Evaluation, InstanceState, NodeResult, NodeState};
 use crate::api::{GroupKind, Object, ObjectKey};
-use crate::cel::{EvalError, Expression};
+use crate::cel::{self, EvalError, Expression};
 use crate::redact::Fields;
 use crate::schema;
 
@@ -62,11 +62,13 @@ impl Graph {
             taint: Taint::of_instance(self, instance),
             evaluations: &evaluations,
         };
-        for node in &self.nodes {
-            let result = pass.node(node);
-            pass.results.push(result);
-        }
-        pass.finish()
+        cel::with_stack(|| {
+            for node in &self.nodes {
+                let result = pass.node(node);
+                pass.results.push(result);
+            }
+            pass.finish()
+        })
     }
 
     /// The instance as `schema` in expressions: with the defaults of its kind, never with its status.

@@ -16,6 +16,7 @@ mod conditions;
 mod corpus;
 mod crd;
 mod custom;
+mod expressions;
 mod faults;
 mod memo;
 mod order;

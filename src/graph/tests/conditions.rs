@@ -116,3 +116,23 @@ fn conditions_are_checked_with_the_definition() {
     let refused = refused(&elsewhere);
     assert_eq!(refused.matches("unknown identifier `runtime`").count(), 2, "{refused}");
 }
+
+#[test]
+fn the_engines_conditions_are_known_from_the_first_pass() {
+    let told = ["Ready", "InstanceManaged", "GraphResolved", "ResourcesReady"]
+        .map(|name| format!("runtime.condition(schema, '{name}').status"));
+    let graph = graph(&with_conditions(json!([format!(
+        "${{runtime.newCondition({{type: 'Told', status: 'True', message: [{}].join(' ')}})}}",
+        told.join(", ")
+    )])));
+    let (owner, mut live) = (instance(json!({})), Live::default());
+    let first = graph.evaluate(&owner, &live, UnmanagedKinds::Hold);
+    assert_eq!(written(&first), "IN_PROGRESS Told=True/-/False True True False");
+    live.apply(&first);
+    let second = graph.evaluate(&owner, &live, UnmanagedKinds::Hold);
+    assert!(
+        second
+            .conditions
+            .is_some_and(|told| told[0].message.as_deref().is_some_and(|told| told.contains("True")))
+    );
+}

@@ -303,6 +303,37 @@ fn a_partly_created_instance_can_be_deleted() {
     });
 }
 
+/// kro.md 5.5: what was made last goes first, external objects stay, and an instance at rest is deleted as well.
+#[test]
+fn children_go_in_waves_and_what_is_read_stays() {
+    in_virtual_time(async {
+        let mut world = world().await;
+        let rest =
+            pair("one", "").replace("{name: one,", "{name: one, annotations: {kro.run/reconcile: DISABLED},");
+        world.write("one.yaml", rest);
+        world.commit("rest");
+        let suspended = |handle: &Handle| {
+            let told = find_condition(object(handle, &key("one")).unwrap().status(), "ResourcesReady");
+            told.is_some_and(|told| told.reason.as_deref() == Some("ReconciliationSuspended"))
+        };
+        world.until("it rests", suspended).await;
+        let version = world.store.list(&Selector::all()).await.unwrap().version;
+        let mut watch = world.store.watch(&version).await.unwrap();
+        world.remove("one.yaml");
+        world.commit("one less");
+        world.until("gone", |handle| object(handle, &key("one")).is_none()).await;
+        let mut gone = Vec::new();
+        while let Ok(event) = tokio::time::timeout(Duration::from_secs(2), watch.next()).await {
+            if let Event::Deleted(object) = event.unwrap() {
+                gone.push(object.key().to_string());
+            }
+        }
+        let one = key("one");
+        assert_eq!(gone, ["ConfigMap/team/one-second", "ConfigMap/team/one-first", one.as_str()]);
+        assert!(world.get("ConfigMap/team/settings").await.is_some());
+    });
+}
+
 #[test]
 fn ready_does_not_flap_on_an_update_that_changes_no_child() {
     in_virtual_time(async {

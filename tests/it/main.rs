@@ -21,6 +21,7 @@ mod gate;
 mod graph_faults;
 mod guard;
 mod hostile;
+mod hostile_text;
 mod managers_ec2;
 mod managers_eks;
 mod managers_iam;

@@ -18,8 +18,7 @@ use super::rules::Rules;
 use super::template::Walker;
 use super::{Keeper, KindCatalogue, KindDescription, Problem, taint, words};
 use crate::api::definition::{
-    DEFINITION_API_VERSION, DEFINITION_KIND, Definition, ExternalReference, ResourceBody, ResourceDefinition,
-    Scope as InstanceScope, join_pointer,
+    Definition, ExternalReference, ResourceBody, ResourceDefinition, Scope as InstanceScope, join_pointer,
 };
 use crate::api::{GroupVersionKind, Object, names};
 use crate::cel::{self, Expression, Scope, Type};
@@ -301,14 +300,7 @@ impl<'a> Compiler<'a> {
             None => suggestion(&gvk.kind, in_group),
         };
         let problem = if gvk.group == names::KRO_GROUP {
-            let definition =
-                *gvk == GroupVersionKind::from_api_version(DEFINITION_API_VERSION, DEFINITION_KIND);
-            let help = match help {
-                // Nobody could check its instances before the merge, and the guard judges definitions of Git.
-                _ if definition => Some("definitions are stated in Git, not made by instances".to_owned()),
-                None => Some("no definition of the fleet creates it".to_owned()),
-                help => help,
-            };
+            let help = help.or_else(|| Some("no definition of the fleet creates it".to_owned()));
             Problem::error(pointer_to_kind, "unknown-kind", format!("unknown kind `{gvk}`")).with_help(help)
         } else {
             let message = format!("nothing here manages `{gvk}`: its fields are not checked");

@@ -24,6 +24,7 @@ mod passes;
 mod properties;
 mod rules;
 mod taint;
+mod worked;
 
 /// A definition of the kind `Net`; `spec` is SimpleSchema.
 fn definition(spec: Value, status: Value, resources: Value) -> Object {

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::super::functions::table::TABLE;
 use super::super::*;
 use super::run;
 
@@ -265,6 +266,58 @@ fn libraries_of_kubernetes() {
         ("[ip('::1')].indexOf(ip('::1'))", json!(0)),
         ("string(type(quantity('1'))) == 'kubernetes.Quantity'", fails("compile")),
     ]);
+}
+
+#[test]
+fn conversions_times_and_addresses() {
+    compare(&[
+        ("bool('true') && 'abc'.startsWith('a') && 'abc'.endsWith('c') && 'abc'.contains('b')", json!(true)),
+        ("double(uint('3')) + double('0.5')", json!(3.5)),
+        ("bool('maybe')", fails("fatal")),
+        (
+            "cel.bind(t, timestamp('2026-01-02T03:04:05.006Z'), [t.getFullYear(), t.getMonth(), t.getDate(), t.getDayOfMonth(), t.getDayOfWeek(), t.getDayOfYear(), t.getHours(), t.getMinutes(), t.getSeconds(), t.getMilliseconds()])",
+            json!([2026, 0, 2, 1, 5, 1, 3, 4, 5, 6]),
+        ),
+        ("timestamp('2026-01-02T03:04:05Z').getHours('-04:00')", json!(23)),
+        ("'a-b-a'.lastIndexOf('a', 3)", json!(0)),
+        ("[].max()", fails("the list is empty")),
+        ("lists.setAtIndex(list, 3, 9)", fails("the index is outside the list")),
+        ("lists.insertAtIndex(list, 4, 9)", fails("the index is outside the list")),
+        ("type(1u) == uint && type('') == string", json!(true)),
+        ("ip.isCanonical('::1') && !ip.isCanonical('0:0::1')", json!(true)),
+        ("ip('0.0.0.0').isUnspecified() && ip('::').isUnspecified()", json!(true)),
+        ("ip('127.1.2.3').isLoopback() && !ip('10.0.0.1').isLoopback()", json!(true)),
+        ("ip('224.0.0.9').isLinkLocalMulticast() && ip('ff02::1').isLinkLocalMulticast()", json!(true)),
+        ("ip('169.254.1.1').isLinkLocalUnicast() && ip('fe80::1').isLinkLocalUnicast()", json!(true)),
+        ("ip('10.0.0.1').isGlobalUnicast() && !ip('127.0.0.1').isGlobalUnicast()", json!(true)),
+        ("isCIDR('10.0.0.0/8') && !isCIDR('10.0.0.0/33') && !isCIDR('10.0.0.0')", json!(true)),
+        (
+            "cidr('10.0.0.0/8').containsIP('10.1.2.3') && !cidr('10.0.0.0/8').containsIP(ip('11.0.0.1'))",
+            json!(true),
+        ),
+        (
+            "string(cidr('10.1.2.3/8').ip()) + ' ' + string(cidr('10.1.2.3/8').prefixLength())",
+            json!("10.1.2.3 8"),
+        ),
+        (
+            "base64.encode(hash.fnv64a('a')) + base64.encode(hash.md5(''))",
+            json!("r2PcTIYB7Iw=1B2M2Y8AsgTpgAmY7PhCfg=="),
+        ),
+    ]);
+}
+
+/// The table of functions is what there is; a function that no line here asks for could answer anything.
+#[test]
+fn every_function_is_asked_for() {
+    let lines = include_str!("environment.rs");
+    let overloads =
+        TABLE.lines().filter_map(|line| line.split_once(" | ")).flat_map(|(all, _)| all.split("; "));
+    let names = overloads.filter_map(|overload| overload.trim().trim_start_matches('.').split_once('('));
+    let missing: BTreeSet<&str> = names
+        .map(|(name, _)| name)
+        .filter(|name| !name.contains('@') && !lines.contains(&format!("{name}(")))
+        .collect();
+    assert!(missing.is_empty(), "{missing:?}");
 }
 
 #[test]

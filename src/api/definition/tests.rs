@@ -82,6 +82,11 @@ fn versions_and_labels_follow_kubernetes() {
     for (text, good) in [
         ("v1", true),
         ("v12beta3", true),
+        ("v1alpha1", true),
+        ("v1beta", false),
+        ("v1alpha1beta1", false),
+        ("v1.0", false),
+        ("V1", false),
         ("v1alpha", false),
         ("1", false),
         ("v1gamma1", false),
@@ -89,8 +94,111 @@ fn versions_and_labels_follow_kubernetes() {
     ] {
         assert_eq!(is_version(text), good, "{text}");
     }
-    for (text, good) in [("ec", true), ("e-c1", true), ("1e", false), ("e-", false), ("E", false)] {
+    let (longest, longer) = ("e".repeat(63), "e".repeat(64));
+    for (text, good) in [
+        ("ec", true),
+        ("e", true),
+        ("e-c1", true),
+        ("1e", false),
+        ("e-", false),
+        ("E", false),
+        ("", false),
+        (longest.as_str(), true),
+        (longer.as_str(), false),
+    ] {
         assert_eq!(is_dns_label(text), good, "{text}");
+    }
+}
+
+#[test]
+fn kinds_are_upper_camel_case() {
+    let (longest, longer) = (format!("K{}", "x".repeat(62)), format!("K{}", "x".repeat(63)));
+    for (kind, good) in [
+        ("N", true),
+        ("NetV2", true),
+        ("VPC", true),
+        ("net", false),
+        ("3Net", false),
+        ("My-Net", false),
+        ("My_Net", false),
+        ("Näht", false),
+        (longest.as_str(), true),
+        (longer.as_str(), false),
+    ] {
+        let said = problems(json!({"schema": {"kind": kind, "apiVersion": "v1"}})).join("");
+        assert_eq!(said.is_empty(), good, "{kind}: {said}");
+        assert!(good || said.contains("naming convention violation: kind"), "{said}");
+    }
+}
+
+#[test]
+fn what_may_be_left_out_has_kro_s_defaults() {
+    let parsed =
+        Definition::parse(&definition(json!({"schema": {"kind": "Net", "apiVersion": "v1"}}))).unwrap();
+    assert_eq!(parsed.schema.gvk.to_string(), "kro.run/v1/Net");
+    assert_eq!((parsed.schema.scope, &parsed.schema.spec), (Scope::Namespaced, &Value::Null));
+    assert!(parsed.resources.is_empty() && parsed.schema.printer_columns.is_empty());
+    let names: Vec<String> = (0..32).map(|n| format!("n{n:062}")).collect();
+    let most =
+        json!({"schema": {"kind": "Net", "apiVersion": "v1", "shortNames": names, "categories": names}});
+    assert_eq!(problems(most), Vec::<String>::new());
+}
+
+#[test]
+fn what_kro_has_not_is_no_field() {
+    let resource = |key: &str| {
+        let mut resource = json!({"id": "a", "template": {"kind": "VPC"}});
+        resource[key] = json!({});
+        json!({"schema": {"kind": "Net", "apiVersion": "v1"}, "resources": [resource]})
+    };
+    for key in [
+        "propagateWhen",
+        "dependsOn",
+        "lifecycle",
+        "deletionPolicy",
+        "variables",
+        "decorators",
+        "policies",
+        "target",
+    ] {
+        let said = problems(resource(key));
+        assert!(said.len() == 1 && said[0].contains(&format!("unknown field `{key}`")), "{key}: {said:?}");
+    }
+    let said = problems(
+        json!({"schema": {"kind": "Net", "apiVersion": "v1", "validation": []}, "managedResources": []}),
+    );
+    assert!(
+        said[0].contains("unknown field `managedResources`")
+            && said[1].contains("unknown field `validation`"),
+        "{said:?}"
+    );
+}
+
+#[test]
+fn a_reference_names_one_object_or_selects_many() {
+    let reference = |metadata: Value| {
+        let external = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata});
+        problems(json!({"schema": {"kind": "Net", "apiVersion": "v1"}, "resources": [{"id": "a", "externalRef": external}]}))
+            .join("")
+    };
+    for (metadata, expected) in [
+        (json!({"name": "n"}), ""),
+        (json!({"name": "n", "namespace": "s"}), ""),
+        (json!({"selector": {"matchLabels": {"a": "b"}}}), ""),
+        (json!({"name": "n", "selector": {}}), "exactly one of `name` or `selector` must be provided"),
+        (json!({"name": ""}), "exactly one of `name` or `selector` must be provided"),
+        (json!({}), "exactly one of `name` or `selector` must be provided"),
+        (json!(null), "`metadata` is required"),
+        (json!({"name": "n", "labels": {}}), "unknown field `labels`"),
+        (json!({"selector": {"matchLabel": {}}}), "unknown field `matchLabel`"),
+    ] {
+        let said = reference(metadata.clone());
+        assert!(said.contains(expected) && said.is_empty() == expected.is_empty(), "{metadata}: {said}");
+    }
+    for (entry, good) in [(json!({"x": "${y}"}), true), (json!({}), false), (json!("x"), false)] {
+        let spec = json!({"schema": {"kind": "Net", "apiVersion": "v1"},
+            "resources": [{"id": "a", "template": {"kind": "VPC"}, "forEach": [entry]}]});
+        assert_eq!(problems(spec).is_empty(), good, "{entry}");
     }
 }
 

@@ -42,14 +42,17 @@ fn types_become_openapi() {
 #[test]
 fn types_that_are_none_are_refused() {
     let deep = "[]".repeat(17) + "string";
+    let mixed = "map[string][]".repeat(8) + "[]string";
     for (text, expected) in [
         ("", "empty type"),
         (" | required=true", "empty type"),
         ("[]", "empty slice element type"),
         ("map[integer]string", "map key must be string, got `integer`"),
+        ("map[]string", "map key must be string, got ``"),
         ("map[string]", "map value type is required"),
         ("map[string", "`map[string` is missing a closing bracket, write map[string]TYPE"),
         (deep.as_str(), "type nesting too deep (max 16)"),
+        (mixed.as_str(), "type nesting too deep (max 16)"),
         ("int", "unknown type: int (did you mean `integer`?)"),
         ("bool", "unknown type: bool (did you mean `boolean`?)"),
         ("number", "unknown type: number (did you mean `float`?)"),
@@ -75,9 +78,13 @@ fn markers_say_more() {
         ("string | default=a\"b c\"d", json!({"type": "string", "default": "a\"b c\"d"})),
         ("string | default='x'", json!({"type": "string", "default": "'x'"})),
         ("string | default=\"1\" default=\"2\"", json!({"type": "string", "default": "2"})),
+        ("string | description=a description=b", json!({"type": "string", "description": "b"})),
+        ("string | minLength=1 minLength=2", json!({"type": "string", "minLength": 2})),
         ("integer | default=\"5\"", json!({"type": "integer", "default": 5})),
         ("float | default=2.50", json!({"type": "number", "default": 2.5})),
+        ("float | default=2", json!({"type": "number", "default": 2})),
         ("boolean | default=T", json!({"type": "boolean", "default": true})),
+        ("boolean | default=\"false\"", json!({"type": "boolean", "default": false})),
         (
             "[]string | default=[\"a\", \"b\"]",
             json!({"type": "array", "items": {"type": "string"}, "default": ["a", "b"]}),
@@ -90,17 +97,42 @@ fn markers_say_more() {
             "object | default={}",
             json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true, "default": {}}),
         ),
+        // Brackets in quotes are text.
+        (
+            "map[string]string | default={\"k\": \"}\"} description=m",
+            json!({"type": "object", "additionalProperties": {"type": "string"}, "default": {"k": "}"}, "description": "m"}),
+        ),
+        ("string | description=\"a\\\\b \\n\"", json!({"type": "string", "description": "a\\b \\n"})),
         ("string | description=\"say \\\"hi\\\"\"", json!({"type": "string", "description": "say \"hi\""})),
         ("string | description=\"a | b\"", json!({"type": "string", "description": "a | b"})),
         ("string | pattern=\"^[a-z]{2}\\\\d$\"", json!({"type": "string", "pattern": "^[a-z]{2}\\d$"})),
         ("string | pattern=\"^\\d$\"", json!({"type": "string", "pattern": "^\\d$"})),
         ("string | minLength=1 maxLength=63", json!({"type": "string", "minLength": 1, "maxLength": 63})),
         ("integer | minimum=1 maximum=65535", json!({"type": "integer", "minimum": 1, "maximum": 65535})),
+        ("float | minimum=0.5 maximum=1e3", json!({"type": "number", "minimum": 0.5, "maximum": 1000})),
+        ("string | minimum=1", json!({"type": "string", "minimum": 1})),
         ("string | enum=\"a, b\"", json!({"type": "string", "enum": ["a", "b"]})),
         ("integer | enum=\"1,2\"", json!({"type": "integer", "enum": [1, 2]})),
+        ("integer | enum=\" 1 , -2 \"", json!({"type": "integer", "enum": [1, -2]})),
+        ("string | enum=a,b", json!({"type": "string", "enum": ["a", "b"]})),
         (
             "[]string | uniqueItems=true minItems=1 maxItems=3",
             json!({"type": "array", "items": {"type": "string"}, "minItems": 1, "maxItems": 3, "x-kubernetes-list-type": "set"}),
+        ),
+        ("[]string | uniqueItems=false", json!({"type": "array", "items": {"type": "string"}})),
+        (
+            "[]string | uniqueItems=true listType=set",
+            json!({"type": "array", "items": {"type": "string"}, "x-kubernetes-list-type": "set"}),
+        ),
+        (
+            "[]string | listType=atomic",
+            json!({"type": "array", "items": {"type": "string"}, "x-kubernetes-list-type": "atomic"}),
+        ),
+        ("string | immutable=false", json!({"type": "string"})),
+        (
+            "integer | validation=\"self > 0\" validation=\"self < 9\"",
+            json!({"type": "integer", "x-kubernetes-validations": [
+            {"rule": "self > 0", "message": "validation failed"}, {"rule": "self < 9", "message": "validation failed"}]}),
         ),
         (
             "integer | validation=\"self > 0\" immutable=true",
@@ -119,10 +151,15 @@ fn markers_that_are_none_are_refused() {
         ("string | default=a b", "marker key 'b' without a value"),
         ("string | default= a", "marker key 'a' without a value"),
         ("string | default=a b required=true", "marker key 'b' without a value"),
+        ("string | default='a b'", "marker key 'b'' without a value"),
+        ("string | required", "marker key 'required' without a value"),
+        ("string | required=", "marker 'required' must be true or false, got: "),
+        ("string | immutable=maybe", "marker 'immutable' must be true or false, got: maybe"),
         ("string | =x", "empty marker key"),
         ("string | requird=true", "unknown marker 'requird' (did you mean `required`?)"),
         ("string | default=\"x", "unclosed quote"),
         ("object | default={", "unclosed bracket/brace"),
+        ("[]string | default=[\"a\"", "unclosed bracket/brace"),
         ("object | default=}", "unmatched closing bracket/brace `}`"),
         ("object | default=[}", "unmatched closing bracket/brace `}`"),
         ("string | required=yes", "marker 'required' must be true or false, got: yes"),
@@ -133,15 +170,24 @@ fn markers_that_are_none_are_refused() {
         ("string | minimum=a", "marker 'minimum' must be a number, got: a"),
         ("string | enum=\"a,,b\"", "enum values must not be empty"),
         ("integer | enum=\"a\"", "enum values must be integers, got: a"),
+        ("string | enum=\"\"", "enum values must not be empty"),
         ("[]string | enum=\"a\"", "enum is only valid for the types string and integer"),
+        ("float | enum=\"1\"", "enum is only valid for the types string and integer"),
+        ("boolean | enum=\"true\"", "enum is only valid for the types string and integer"),
         ("integer | pattern=\"a\"", "marker 'pattern' is only valid for the type string"),
         ("string | pattern=\"\"", "pattern must not be empty"),
         ("string | pattern=\"(?=a)\"", "invalid pattern `(?=a)`: it must be an RE2 regular expression"),
         ("string | minItems=1", "marker 'minItems' is only valid for the type array"),
+        ("map[string]string | maxItems=1", "marker 'maxItems' is only valid for the type array"),
+        ("string | uniqueItems=true", "marker 'uniqueItems' is only valid for the type array"),
+        ("string | listType=set", "marker 'listType' is only valid for the type array"),
+        ("object | listMapKey=a", "marker 'listMapKey' is only valid for the type array"),
+        ("integer | maxLength=1", "marker 'maxLength' is only valid for the type string"),
         ("[]string | minLength=1", "marker 'minLength' is only valid for the type string"),
         ("string | minLength=-1", "marker 'minLength' must be a non-negative integer, got: -1"),
         ("[]string | listType=bag", "listType must be atomic, set or map, got: bag"),
         ("[]string | uniqueItems=true listType=atomic", "conflicting list types: set and atomic"),
+        ("[]object | listType=map listType=set", "conflicting list types: map and set"),
         ("[]string | listMapKey=a", "listMapKey requires listType=map"),
         ("[]object | listType=map", "listType=map requires a listMapKey: the field that tells items apart"),
         (
@@ -177,6 +223,8 @@ fn custom_types_are_inlined_in_any_order() {
         "Port": "integer | minimum=1 maximum=65535",
         "Rule": {"port": "Port | required=true", "note": "string"},
         "Name": "string | required=true minLength=1",
+        "Alias": "Name | maxLength=9",
+        "Options": {"size": "integer | default=1"},
     });
     for (text, expected) in [
         (
@@ -191,6 +239,20 @@ fn custom_types_are_inlined_in_any_order() {
         ("Name", json!({"type": "string", "minLength": 1, "REQUIRED": true})),
         ("Name | required=false", json!({"type": "string", "minLength": 1, "REQUIRED": true})),
         ("[]Name", json!({"type": "array", "items": {"type": "string", "minLength": 1}})),
+        (
+            "map[string]Name",
+            json!({"type": "object", "additionalProperties": {"type": "string", "minLength": 1}}),
+        ),
+        ("Alias", json!({"type": "string", "minLength": 1, "maxLength": 9, "REQUIRED": true})),
+        (
+            "Name | minLength=2 description=n",
+            json!({"type": "string", "minLength": 2, "description": "n", "REQUIRED": true}),
+        ),
+        // So a structure is marked: by the use of its type.
+        (
+            "Options | required=true",
+            json!({"type": "object", "default": {}, "properties": {"size": {"type": "integer", "default": 1}}, "REQUIRED": true}),
+        ),
         (
             "map[string]Rule",
             json!({"type": "object", "additionalProperties": {"type": "object", "required": ["port"],
@@ -215,6 +277,47 @@ fn cycles_and_unknown_types_are_named() {
     );
     // A built-in name is never shadowed, so this is no cycle.
     assert_eq!(one_with("string", json!({"string": "[]string"})), Ok(json!({"type": "string"})));
+}
+
+#[test]
+fn a_structure_becomes_openapi() {
+    let fields = json!({"b": "string | required=true", "c": "boolean", "a": "integer | required=true", "d": {"e": "[]string"}});
+    let schema = parse(&json!({"f": fields}), &Value::Null).unwrap();
+    assert_eq!(
+        schema.properties["f"].to_openapi(),
+        json!({"type": "object", "required": ["a", "b"], "properties": {
+            "a": {"type": "integer"}, "b": {"type": "string"}, "c": {"type": "boolean"},
+            "d": {"type": "object", "properties": {"e": {"type": "array", "items": {"type": "string"}}}},
+        }}),
+        "`required` is sorted"
+    );
+    // A comment is YAML's, and blanks round the bar are nobody's.
+    let text =
+        "workloads: string # note\nname: string |required=true\nquoted: 'string | description=\"#1\"'\n";
+    let written = crate::yaml::parse("a.yaml", text, &crate::yaml::Limits::default());
+    let schema = parse(&written.documents[0].value, &Value::Null).unwrap();
+    assert_eq!(
+        schema.to_openapi(),
+        json!({"type": "object", "required": ["name"], "properties": {
+            "workloads": {"type": "string"}, "name": {"type": "string"}, "quoted": {"type": "string", "description": "#1"},
+        }})
+    );
+}
+
+#[test]
+fn truth_is_spelt_as_in_go() {
+    for (words, truth) in [("1 t T true TRUE True", true), ("0 f F false FALSE False", false)] {
+        for word in words.split(' ') {
+            let required = one(&format!("string | required={word}")).unwrap();
+            assert_eq!(required.get("REQUIRED").is_some(), truth, "{word}");
+            let default = one(&format!("boolean | default={word}")).unwrap();
+            assert_eq!(default, json!({"type": "boolean", "default": truth}), "{word}");
+        }
+    }
+    for word in ["yes", "no", "on", "tRUE", "2"] {
+        assert!(one(&format!("string | required={word}")).is_err(), "{word}");
+        assert!(one(&format!("boolean | default={word}")).is_err(), "{word}");
+    }
 }
 
 #[test]
@@ -251,6 +354,10 @@ fn every_mistake_is_reported_with_its_place() {
             "`/spec/c~1d/e`: unknown type: nope (neither built in nor in `types`)",
         ]
     );
+    for (value, kind) in [(json!(true), "boolean"), (json!(null), "null"), (json!(1.5), "number")] {
+        let said = parse(&json!({"f": value}), &Value::Null).unwrap_err();
+        assert_eq!(said[0].message, format!("unexpected type: {kind}, expected a string or a map of fields"));
+    }
     assert!(parse(&json!("string"), &Value::Null).is_err());
     assert!(parse(&Value::Null, &json!([])).is_err());
     assert_eq!(parse(&Value::Null, &Value::Null), Ok(Schema::of(SchemaType::Object)));

@@ -47,6 +47,9 @@ fn every_word_of_kro_and_of_cel_is_reserved() {
             "{told}"
         );
     }
+    // Reserved from kro's v0.10 on.
+    let later = json!([{"id": "graphengine", "template": map_with(json!({"name": "m"}))}]);
+    assert_eq!(said_of("Namespaced", later), "fine");
 }
 
 #[test]
@@ -179,23 +182,69 @@ fn namespaces_follow_the_scopes() {
     "#);
 }
 
-#[test]
-fn literals_fit_their_fields() {
+/// The kind `Thing` with these fields in its spec, by a CRD.
+fn things(fields: Value) -> Catalogue {
     let crd = Object::from_value(json!({
         "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": "things.x.y"},
         "spec": {"group": "x.y", "scope": "Namespaced", "names": {"kind": "Thing", "plural": "things"}, "versions": [
-            {"name": "v1", "schema": {"openAPIV3Schema": {"type": "object", "properties": {"spec": {"type": "object", "properties": {
-                "int": {"type": "integer"}, "number": {"type": "number"}, "text": {"type": "string"}, "bool": {"type": "boolean"},
-                "port": {"x-kubernetes-int-or-string": true}, "any": {"type": "object", "x-kubernetes-preserve-unknown-fields": true},
-                "map": {"type": "object", "additionalProperties": {"type": "integer"}},
-                "list": {"type": "array", "items": {"type": "object", "properties": {"x": {"type": "integer"}}}},
-                "either": {"oneOf": [{"type": "string"}, {"type": "integer"}]},
-                "branch": {"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "string"}},
-                    "oneOf": [{"required": ["a"]}, {"required": ["b"]}]},
-            }}}}}}]},
+            {"name": "v1", "schema": {"openAPIV3Schema": {"type": "object", "properties": {
+                "spec": {"type": "object", "properties": fields}}}}}]},
     }))
     .unwrap();
-    let kinds = Catalogue::with_declared([&crd]);
+    Catalogue::with_declared([&crd])
+}
+
+/// What is said about a thing with this spec.
+fn said_of_thing(spec: &Value, kinds: &Catalogue) -> String {
+    let thing = json!({"apiVersion": "x.y/v1", "kind": "Thing", "metadata": {"name": "a"}, "spec": spec});
+    let definition =
+        definition(json!({"n": "integer", "s": "string", "l": "[]string"}), Value::Null, template(thing));
+    match compile(&definition, kinds) {
+        Ok(_) => "fine".to_owned(),
+        Err(mut problems) => {
+            problems.retain(Problem::is_error);
+            shown(&problems).replace("/spec/resources/0/template/spec", "")
+        }
+    }
+}
+
+#[test]
+fn literals_fit_schemas_that_say_little() {
+    let kinds = things(json!({
+        "any": {"anyOf": [{"type": "string"}, {"type": "boolean"}]}, "list": {"type": "array"}, "free": {},
+        "both": {"type": "object", "properties": {"a": {"type": "integer"}}, "additionalProperties": {"type": "string"}},
+    }));
+    for (spec, expected) in [
+        (json!({"any": "a"}), "fine"),
+        (json!({"any": true}), "fine"),
+        (json!({"any": 1}), "/any [invalid-value] matches none of the alternatives the schema allows"),
+        (json!({"any": null, "list": null, "both": null}), "fine"),
+        // kro refuses both.
+        (json!({"list": [1, "a", {"x": 1}]}), "fine"),
+        (json!({"free": {"x": [1]}}), "fine"),
+        // A field's own schema counts before the one for all.
+        (json!({"both": {"a": 1, "b": "x"}}), "fine"),
+        (json!({"both": {"a": "x"}}), "/both/a [invalid-value] expected an integer, found the string \"x\""),
+        (
+            json!({"both": {"b": 1}}),
+            "/both/b [invalid-value] expected a string, found the number 1 (put it in quotes: \"1\")",
+        ),
+    ] {
+        assert_eq!(said_of_thing(&spec, &kinds), expected, "{spec}");
+    }
+}
+
+#[test]
+fn literals_fit_their_fields() {
+    let kinds = things(json!({
+        "int": {"type": "integer"}, "number": {"type": "number"}, "text": {"type": "string"}, "bool": {"type": "boolean"},
+        "port": {"x-kubernetes-int-or-string": true}, "any": {"type": "object", "x-kubernetes-preserve-unknown-fields": true},
+        "map": {"type": "object", "additionalProperties": {"type": "integer"}},
+        "list": {"type": "array", "items": {"type": "object", "properties": {"x": {"type": "integer"}}}},
+        "either": {"oneOf": [{"type": "string"}, {"type": "integer"}]},
+        "branch": {"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "string"}},
+            "oneOf": [{"required": ["a"]}, {"required": ["b"]}]},
+    }));
     let mut lines = Vec::new();
     for spec in [
         json!({"int": 1, "number": 1.5, "text": "a", "bool": true}),
@@ -226,17 +275,7 @@ fn literals_fit_their_fields() {
         json!({"list": "${schema.spec.l}"}),
         json!({"bool": "${schema.spec.n}"}),
     ] {
-        let thing = json!({"apiVersion": "x.y/v1", "kind": "Thing", "metadata": {"name": "a"}, "spec": spec});
-        let definition =
-            definition(json!({"n": "integer", "s": "string", "l": "[]string"}), Value::Null, template(thing));
-        let told = match compile(&definition, &kinds) {
-            Ok(_) => "fine".to_owned(),
-            Err(mut problems) => {
-                problems.retain(Problem::is_error);
-                shown(&problems).replace("/spec/resources/0/template/spec", "")
-            }
-        };
-        lines.push(format!("{spec}: {told}"));
+        lines.push(format!("{spec}: {}", said_of_thing(&spec, &kinds)));
     }
     insta::assert_snapshot!(lines.join("\n"), @r#"
     {"int":1,"number":1.5,"text":"a","bool":true}: fine
@@ -287,6 +326,8 @@ fn a_status_field_is_of_the_type_of_its_expression() {
         ("duration", "${duration(schema.spec.s)}"),
         ("optional", "${schema.spec.?s}"),
         ("valued", "${schema.spec.?s.orValue('')}"),
+        ("free", "${dyn(schema.spec.n)}"),
+        ("null", "${schema.spec.n == 1 ? null : null}"),
     ];
     let status: serde_json::Map<String, Value> =
         statuses.into_iter().map(|(name, text)| (name.to_owned(), json!(text))).collect();
@@ -316,5 +357,7 @@ fn a_status_field_is_of_the_type_of_its_expression() {
     duration: {"description":"the type duration has no schema","x-kubernetes-preserve-unknown-fields":true}
     optional: {"description":"the type optional(string) has no schema","x-kubernetes-preserve-unknown-fields":true}
     valued: {"type":"string"}
+    free: {"x-kubernetes-preserve-unknown-fields":true}
+    null: {"description":"the type null has no schema","x-kubernetes-preserve-unknown-fields":true}
     "#);
 }

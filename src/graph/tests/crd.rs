@@ -135,6 +135,27 @@ fn a_definition_makes_the_crd_that_kro_makes() {
     assert_eq!(status["conditions"]["items"]["properties"]["observedGeneration"], json!({"type": "integer"}));
 }
 
+/// kro refuses such a definition, unless the CRD is its own.
+#[test]
+fn a_crd_of_the_same_kind_changes_nothing_of_what_a_definition_creates() {
+    let version = |name: &str| {
+        json!({"name": name, "served": true, "storage": false, "schema": {"openAPIV3Schema": {"type": "object", "properties": {
+            "spec": {"type": "object", "properties": {"size": {"type": "string"}}}}}}})
+    };
+    let crd = Object::from_value(json!({
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": "nets.kro.run"},
+        "spec": {"group": "kro.run", "scope": "Cluster", "names": {"kind": "Net", "plural": "nets"},
+            "versions": [version("v1alpha1"), version("v2")]},
+    }))
+    .unwrap();
+    let compiled = compile_all([&with_schema(json!({}))], Catalogue::with_declared([&crd]));
+    assert!(compiled.outcomes["net.kro.run"].is_ok());
+    let kinds: Vec<_> = compiled.catalogue.iter().filter(|kind| kind.gvk.kind == "Net").collect();
+    let [net] = &kinds[..] else { panic!("{kinds:?}") };
+    assert!(net.namespaced && net.gvk.version == "v1alpha1" && net.keeper == Keeper::Manager);
+    assert_eq!(net.schema.at(&["spec", "size"]).unwrap().to_openapi(), json!({"type": "integer"}));
+}
+
 fn told(old: Value, new: Value) -> String {
     shown(&objections(&graph(&with_schema(old)), &graph(&with_schema(new))))
 }

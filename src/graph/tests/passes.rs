@@ -273,6 +273,13 @@ fn an_object_of_another_instance_is_not_taken() {
     shared Failed [] ConfigMap `shared` belongs to Net team-a/green
     ");
     assert_eq!(graph.evaluate(&other, &live, UnmanagedKinds::Hold).state, InstanceState::Active);
+    // An instance of another definition may have the same name.
+    let mut live = Live::default();
+    live.apply(&graph.evaluate(&instance(json!({})), &live, UnmanagedKinds::Hold));
+    let shared = live.0.values_mut().next().unwrap();
+    Arc::make_mut(shared).metadata.labels.insert(names::LABEL_INSTANCE_KIND.into(), "Web".into());
+    let evaluation = graph.evaluate(&instance(json!({})), &live, UnmanagedKinds::Hold);
+    assert_eq!(evaluation.message, "`shared`: ConfigMap `shared` belongs to Web team-a/blue");
 }
 
 #[test]

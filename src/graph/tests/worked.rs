@@ -173,3 +173,92 @@ fn traps_of_a_cluster_with_its_gitops_settings() {
         })
     );
 }
+
+/// kro.md 2.5 and 7.1: a status may have maps, lists and texts, of which each field stands for itself.
+#[test]
+fn a_status_has_lists_maps_and_texts() {
+    let graph = graph(&definition(
+        json!({"name": "string"}),
+        json!({
+            "ids": ["${vpc.status.vpcID}", "${schema.spec.name}"],
+            "nested": {"entries": [{"id": "${schema.spec.name}"}, {"id": "${vpc.status.vpcID}"}], "name": "${schema.spec.name}"},
+            "mixed": "${schema.spec.name}/${vpc.status.vpcID}!",
+        }),
+        json!([{"id": "vpc", "template": ec2("VPC", "vpc", json!({"cidrBlocks": ["10.0.0.0/16"]}))}]),
+    ));
+    let type_of = |path: &[&str]| graph.kind().schema.at(path).unwrap().to_openapi();
+    assert_eq!(type_of(&["status", "ids"]), json!({"type": "array", "items": {"type": "string"}}));
+    assert_eq!(
+        type_of(&["status", "nested", "entries"]),
+        json!({"type": "array", "items": {"type": "object", "properties": {"id": {"type": "string"}}}})
+    );
+    let spec = json!({"name": "n"});
+    let mut live = Live::default();
+    let before = settled(&graph, &spec, &mut live);
+    assert_eq!(
+        Value::Object(before.status),
+        json!({"nested": {"name": "n"}}),
+        "what is not known is not there"
+    );
+    live.status("VPC", "vpc", json!({"vpcID": "vpc-1"}));
+    assert_eq!(
+        Value::Object(pass(&graph, spec, &live).status),
+        json!({
+            "ids": ["vpc-1", "n"], "mixed": "n/vpc-1!",
+            "nested": {"entries": [{"id": "n"}, {"id": "vpc-1"}], "name": "n"},
+        })
+    );
+}
+
+/// kro.md 3.3: `schema.metadata` is the whole metadata of the instance, and times are written as text.
+#[test]
+fn all_of_the_metadata_is_read() {
+    let fields = [
+        ("name", "schema.metadata.name", json!("blue")),
+        ("namespace", "schema.metadata.namespace", json!("team-a")),
+        ("uid", "schema.metadata.uid", json!("u-1")),
+        ("version", "schema.metadata.resourceVersion", json!("7")),
+        ("generation", "schema.metadata.generation + 1", json!(4)),
+        ("label", "schema.metadata.labels['a']", json!("b")),
+        ("annotation", "schema.metadata.annotations['c/d']", json!("e")),
+        ("finalizers", "schema.metadata.finalizers", json!(["f"])),
+        ("owner", "schema.metadata.ownerReferences[0].name", json!("o")),
+        ("created", "schema.metadata.creationTimestamp", json!("2026-01-02T03:04:05Z")),
+        ("later", "schema.metadata.creationTimestamp + duration('1h')", json!("2026-01-02T04:04:05Z")),
+        ("year", "schema.metadata.creationTimestamp.getFullYear()", json!(2026)),
+        ("going", "has(schema.metadata.deletionTimestamp)", json!(false)),
+        ("grace", "schema.metadata.?deletionGracePeriodSeconds.orValue(0)", json!(0)),
+        ("managers", "schema.metadata.?managedFields.orValue([]).size()", json!(0)),
+        ("generated", "schema.metadata.?generateName.orValue('none')", json!("none")),
+        ("link", "schema.metadata.?selfLink.orValue('none')", json!("none")),
+        ("kind", "schema.apiVersion + ' ' + schema.kind", json!("kro.run/v1alpha1 Net")),
+        ("node", "map.metadata.labels['kro.run/node-id']", json!("map")),
+    ];
+    let status: serde_json::Map<String, Value> = fields
+        .iter()
+        .map(|(name, source, _)| ((*name).to_owned(), json!(format!("${{{source}}}"))))
+        .collect();
+    let graph = graph(&definition(
+        Value::Null,
+        Value::Object(status),
+        json!([{"id": "map", "template": config_map("map", json!({}))}]),
+    ));
+    let mut owner = instance(json!({})).to_value();
+    owner["metadata"] = json!({
+        "name": "blue", "namespace": "team-a", "uid": "u-1", "resourceVersion": "7", "generation": 3,
+        "labels": {"a": "b"}, "annotations": {"c/d": "e"}, "finalizers": ["f"],
+        "creationTimestamp": "2026-01-02T03:04:05Z",
+        "ownerReferences": [{"apiVersion": "v1", "kind": "K", "name": "o", "uid": "u-0"}],
+    });
+    let owner = Object::from_value(owner).unwrap();
+    let mut live = Live::default();
+    live.apply(&graph.evaluate(&owner, &live, UnmanagedKinds::Hold));
+    let found = graph.evaluate(&owner, &live, UnmanagedKinds::Hold).status;
+    for (name, source, expected) in fields {
+        assert_eq!(found.get(name), Some(&expected), "{source}");
+    }
+    assert_eq!(
+        graph.kind().schema.at(&["status", "created"]).unwrap().to_openapi(),
+        json!({"type": "string", "format": "date-time"})
+    );
+}

@@ -213,6 +213,12 @@ fn a_crd_of_the_repository_types_the_graphs_that_serve() {
         let sync = world.handle().sync.borrow().clone();
         let refused = sync.diagnostics.iter().find(|finding| finding.code == "invalid-expression");
         assert_eq!(refused.unwrap().location.as_ref().unwrap().file, "user.yaml", "{refused:?}");
+        let definition = world.get("ResourceGraphDefinition.kro.run/user").await.unwrap();
+        for type_ in ["GraphAccepted", "Ready"] {
+            let told = find_condition(definition.status(), type_).unwrap();
+            assert_eq!(told.status, ConditionStatus::False, "{told:?}");
+            assert_eq!(told.reason.as_deref(), Some("InvalidResourceGraph"));
+        }
         world.write("crd.yaml", crd("integer"));
         world.commit("as before");
         world.until("typed as before", |handle| state(handle).as_deref() == Some("Active")).await;

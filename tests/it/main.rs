@@ -18,6 +18,7 @@ mod end_to_end;
 mod example;
 mod fleet_corpus;
 mod gate;
+mod graph_cases;
 mod graph_faults;
 mod guard;
 mod hostile;

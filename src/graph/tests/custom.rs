@@ -115,3 +115,32 @@ fn nodes_of_a_declared_kind_are_typed_and_held() {
     let kept = graph.evaluate(&instance(json!({"size": 1})), &Live::default(), UnmanagedKinds::Store);
     assert_eq!(kept.nodes[0].objects[0].key().to_string(), "Thing.example.com/a", "it lives in no namespace");
 }
+
+#[test]
+fn an_object_of_a_declared_kind_is_read_by_a_computed_name() {
+    let crd = of(json!({"type": "object", "properties": {
+        "status": {"type": "object", "properties": {"address": {"type": "string"}}}}}));
+    let reading = definition(
+        json!({"name": "string"}),
+        json!({"address": "${thing.status.address}"}),
+        json!([{"id": "thing", "externalRef": {"apiVersion": "example.com/v1", "kind": "Thing",
+            "metadata": {"name": "${schema.metadata.name}-${schema.spec.name}"}}}]),
+    );
+    let graph = compile(&reading, &Catalogue::with_declared([&crd])).unwrap().graph;
+    let mut thing = thing(json!({}));
+    thing.metadata.name = "blue-x".into();
+    thing.body.insert("status".into(), json!({"address": "here"}));
+    let mut live = Live::default();
+    let pass = |live: &Live| graph.evaluate(&instance(json!({"name": "x"})), live, UnmanagedKinds::Hold);
+    assert!(
+        pass(&live).message.contains("Thing.example.com/blue-x does not exist"),
+        "{}",
+        pass(&live).message
+    );
+    live.put(thing);
+    let found = pass(&live);
+    assert_eq!(
+        (found.state, Value::Object(found.status)),
+        (InstanceState::Active, json!({"address": "here"}))
+    );
+}

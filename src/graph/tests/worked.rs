@@ -262,3 +262,62 @@ fn all_of_the_metadata_is_read() {
         json!({"type": "string", "format": "date-time"})
     );
 }
+
+/// kro.md 2.3 and 7.2: a default fills in before anybody asks for what is required.
+#[test]
+fn what_is_required_may_have_a_default() {
+    let graph = graph(&definition(
+        json!({
+            "both": "string | required=true default=\"x\"", "must": "string | required=true",
+            "inner": {"a": "string | required=true", "b": "string | default=\"y\""},
+        }),
+        Value::Null,
+        json!([]),
+    ));
+    for (given, admitted, said) in [
+        (json!({"must": "m"}), json!({"must": "m", "both": "x"}), ""),
+        (json!({"must": "m", "both": null}), json!({"must": "m", "both": "x"}), ""),
+        (
+            json!({"both": "z"}),
+            json!({"both": "z"}),
+            "/spec [invalid-value] required field `must` is missing",
+        ),
+        (
+            json!({"must": "m", "inner": {"a": "a"}}),
+            json!({"must": "m", "both": "x", "inner": {"a": "a", "b": "y"}}),
+            "",
+        ),
+        (
+            json!({"must": "m", "inner": {}}),
+            json!({"must": "m", "both": "x", "inner": {"b": "y"}}),
+            "/spec/inner [invalid-value] required field `a` is missing",
+        ),
+    ] {
+        let (found, problems) = graph.admit(&instance(given.clone()));
+        assert_eq!((found.spec(), shown(&problems).as_str()), (&admitted, said), "{given}");
+    }
+}
+
+/// kro.md 7.1 (resource_shape_compatibility): who finds no namespace is told which field is to give one.
+#[test]
+fn a_namespace_that_is_not_there_names_its_field() {
+    let mut cluster_scoped = definition(
+        json!({"space": "string"}),
+        Value::Null,
+        json!([{"id": "map", "template": {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {
+            "name": "map", "namespace": "${schema.spec.space}"}}}]),
+    );
+    cluster_scoped.body["spec"]["schema"]["scope"] = json!("Cluster");
+    let graph = graph(&cluster_scoped);
+    for (spec, expected) in [
+        (json!({"space": ""}), "metadata.namespace"),
+        (json!({"space": "Not_One"}), "metadata.namespace `Not_One` is no valid name"),
+        (json!({}), "`schema.spec.space` has no value"),
+    ] {
+        let mut owner = instance(spec.clone());
+        owner.metadata.namespace.clear();
+        let evaluation = graph.evaluate(&owner, &Live::default(), UnmanagedKinds::Hold);
+        assert_eq!(states(&evaluation), "map:Failed", "{spec}");
+        assert!(evaluation.message.contains(expected), "{spec}: {}", evaluation.message);
+    }
+}

@@ -23,6 +23,7 @@ mod graph_faults;
 mod guard;
 mod hostile;
 mod hostile_text;
+mod instances;
 mod managers_ec2;
 mod managers_eks;
 mod managers_iam;

@@ -173,9 +173,19 @@ async fn a_protected_kind_is_replaced_only_with_annotation_and_approval_and_afte
 async fn an_approval_of_a_replacement_that_was_taken_back_does_nothing() {
     let mut world = world().await;
     started(&mut world, &[VPC]).await;
-    let asked = |handle: &Handle| terminal(handle, VPC, "ReplacementRequired");
-    vpc(&mut world, "10.1.0.0/16", ALLOWED);
+    let asked = |handle: &Handle| {
+        terminal(handle, VPC, "ReplacementRequired").filter(|message| !message.contains("set the annotation"))
+    };
+    vpc(&mut world, "10.1.0.0/16", "");
     world.commit("another block");
+    world
+        .until("the list tells that an approval alone is not enough", |handle| {
+            let sync = handle.sync.borrow();
+            sync.held.iter().any(|held| held.reason.contains("`fleetwright.dev/replace: allowed`"))
+        })
+        .await;
+    vpc(&mut world, "10.1.0.0/16", ALLOWED);
+    world.commit("it is meant");
     world.until("an approval is asked for", |handle| asked(handle).is_some()).await;
     let first = approval(&asked(&world.handle()).unwrap());
     vpc(&mut world, "10.0.0.0/16", ALLOWED);

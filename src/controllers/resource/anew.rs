@@ -219,7 +219,9 @@ impl ResourceController {
             let (occasion, life) = (occasion(&subject.object), subject.desired.incarnation);
             let digest = digest_of([format!("replace {occasion} {life} {field} {present} {desired}")]);
             if !self.mirror.approvals().contains(&digest) {
-                let reason = format!("would be replaced, because {told}");
+                // Who reads this in a list must not think that the approval alone is enough.
+                let besides = ways.iter().map(|way| format!("; besides, {way}")).collect::<String>();
+                let reason = format!("would be replaced, because {told}{besides}");
                 report.own("held", json!(HeldHere::one(&digest, &reason, &key)));
                 ways.push(format!("approve it by committing:\n{}", approval_of(&digest)));
             } else if ways.is_empty() {

@@ -615,3 +615,28 @@ fn explain_tells_the_fields_of_built_in_and_of_defined_kinds() {
     assert_eq!(code(&misspelt), 2);
     assert!(stderr(&misspelt).contains("did you mean `cidrBlocks`?"), "{}", stderr(&misspelt));
 }
+
+#[test]
+fn a_lost_file_of_freezes_is_told_and_lifted_as_what_it_is() {
+    let home = TempDir::new().unwrap();
+    let configuration = home.path().join("fleetwright.yaml");
+    fs::create_dir(home.path().join("fleet")).unwrap();
+    fs::write(
+        &configuration,
+        "fleet: {id: demo}\nsource: {directory: {path: ./fleet}}\ndata: {directory: ./data}\n",
+    )
+    .unwrap();
+    let told = |arguments: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_fleetwright"));
+        let output = command.args(arguments).arg("--config").arg(&configuration).output().unwrap();
+        String::from_utf8([output.stdout, output.stderr].concat()).unwrap()
+    };
+    told(&["freeze", "--namespace", "team"]);
+    fs::remove_file(home.path().join("data/freezes.json")).unwrap();
+    for arguments in [&["freeze", "--list"][..], &["freeze", "--all"], &["unfreeze", "--namespace", "team"]] {
+        let text = told(arguments);
+        assert!(text.contains("is gone") && text.contains("unfreeze --all"), "{arguments:?}: {text}");
+    }
+    assert!(told(&["unfreeze", "--all"]).contains("so everything was"));
+    assert!(told(&["freeze", "--list"]).contains("nothing is frozen"));
+}

@@ -23,7 +23,7 @@ use crate::graph::{
     Problem, instance_status,
 };
 use crate::plan::guard::{Held, Thresholds, approval_of};
-use crate::plan::losses::Verdict;
+use crate::plan::losses::{Epoch, Verdict};
 use crate::redact::{Fields, Words};
 use crate::store::mirror::{Mirror, owner_of};
 use crate::store::{ObjectStore, Selector, StoreError, Write};
@@ -127,8 +127,7 @@ impl InstanceController {
             }
             return Ok(Next::Settled);
         };
-        let record = self.store.get(&provenance::revision_key()).await?;
-        let in_force = record.map_or(0, |record| record.metadata.generation);
+        let in_force = self.in_force().await?;
         if graphs.epoch != Some(in_force) {
             // The definition of another revision would make what this one does not want. The graphs of this
             // one wake all instances when they are there.
@@ -160,6 +159,10 @@ impl InstanceController {
         };
         self.mirror.known().learn(&desired);
         self.mark(&instance, &graph, &desired).await?;
+        if self.in_force().await? != in_force {
+            // What was looked at may be of either revision, and a loss would be laid to the wrong one.
+            return Ok(Next::Settled);
+        }
         let mut outcome = Outcome::default();
         if problems.iter().any(Problem::is_error) {
             self.note(&instance, &mut memory, in_force, &Losing::default());
@@ -170,6 +173,13 @@ impl InstanceController {
         }
         self.report(&instance, &graph, &evaluation, &failures, &memory, &outcome).await?;
         Ok(outcome.next)
+    }
+
+    /// The revision in force. When it is the same before and after a look at the mirror, all that was seen is of
+    /// that revision: the mirror shows nothing that the store does not have.
+    async fn in_force(&self) -> Result<Epoch, StoreError> {
+        let record = self.store.get(&provenance::revision_key()).await?;
+        Ok(record.map_or(0, |record| record.metadata.generation))
     }
 
     /// What the graph makes of an instance; computed only when something that it looks at has changed.

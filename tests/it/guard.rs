@@ -1,8 +1,12 @@
 //! The guard by effect: what instances would lose of their AWS objects is judged over the fleet before it goes.
 
+use std::sync::Arc;
+
+use fleetwright::api::provenance::revision_key;
 use fleetwright::api::{ConditionStatus, find_condition};
 use fleetwright::daemon::Handle;
 
+use crate::held_store::{HeldStore, Stage};
 use crate::support::{World, is_ready};
 
 const ACCOUNT: &str = "222222222222";
@@ -371,6 +375,36 @@ async fn a_shared_value_that_takes_children_from_all_is_held() {
     until_whole(&world, 3).await;
     config(&mut world, "no");
     world.commit("no addresses");
+    world.until("all three are held", |handle| (0..3).all(|index| held(handle, index).is_some())).await;
+    assert_eq!(deletions(&world), 0, "{:#?}", world.mutating_calls());
+    world.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_loss_is_of_the_revision_that_was_looked_at() {
+    let mut world = fleet(3).await;
+    world.stop().await;
+    let store = Arc::new(HeldStore::new(
+        world.store.clone(),
+        &key(1),
+        "ResourceGraphDefinition.kro.run/network.kro.run",
+    ));
+    world.in_front = Some(store.clone());
+    world.start();
+    until_whole(&world, 3).await;
+    let in_force =
+        |handle: &Handle| handle.mirror.get(&revision_key()).map_or(0, |record| record.metadata.generation);
+    let first = in_force(&world.handle());
+    store.stage.send_replace(Stage::Armed(first + 1));
+    config(&mut world, "yes");
+    world.write("definitions/network.yaml", by_config());
+    world.commit("by a shared value");
+    store.stage.subscribe().wait_for(|stage| *stage == Stage::Holding).await.unwrap();
+    // One pass has begun in the last revision; all will look at the value of this one.
+    config(&mut world, "no");
+    world.commit("no addresses");
+    world.until("it can be seen", |handle| in_force(handle) == first + 2).await;
+    store.stage.send_replace(Stage::Open);
     world.until("all three are held", |handle| (0..3).all(|index| held(handle, index).is_some())).await;
     assert_eq!(deletions(&world), 0, "{:#?}", world.mutating_calls());
     world.stop().await;

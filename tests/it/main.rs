@@ -21,6 +21,7 @@ mod gate;
 mod graph_cases;
 mod graph_faults;
 mod guard;
+mod held_store;
 mod hostile;
 mod hostile_text;
 mod instances;

@@ -42,6 +42,8 @@ pub fn corpus() -> Option<PathBuf> {
 pub struct World {
     pub simulator: Simulator,
     pub store: Arc<Embedded>,
+    /// What the daemon takes for its store, from its next start on.
+    pub in_front: Option<Arc<dyn ObjectStore>>,
     pub source: Arc<MemorySource>,
     pub clock: Clock,
     /// How the daemon works from its next start on.
@@ -68,6 +70,7 @@ impl World {
         Self {
             simulator,
             store,
+            in_front: None,
             source: Arc::new(MemorySource::new()),
             clock,
             settings: Settings {
@@ -156,7 +159,7 @@ impl World {
         let parts = Parts {
             clock: self.clock.clone(),
             seed: 7,
-            store: self.store.clone(),
+            store: self.in_front.clone().unwrap_or_else(|| self.store.clone()),
             source: self.source.clone(),
             changes: None,
             poll: PollerOptions::default(),

@@ -283,12 +283,7 @@ impl Reader<'_> {
 }
 
 fn is_engine_mark(key: &str) -> bool {
-    const MARKS: [&str; 23] = [
-        names::ANNOTATION_SOURCE,
-        names::ANNOTATION_REVISION,
-        names::ANNOTATION_INSTANCE,
-        names::ANNOTATION_IMPLICIT,
-        names::ANNOTATION_INTENT,
+    const MARKS: [&str; 16] = [
         names::LABEL_OWNED,
         names::LABEL_NODE_ID,
         names::LABEL_INSTANCE_NAME,
@@ -305,10 +300,11 @@ fn is_engine_mark(key: &str) -> bool {
         names::ANNOTATION_TOOLING,
         names::ANNOTATION_GROUP_KINDS,
         names::ANNOTATION_NAMESPACES,
-        names::ANNOTATION_REMOVED,
-        names::ANNOTATION_TAKEN_BACK,
     ];
-    MARKS.contains(&key) || key.starts_with("internal.kro.run/")
+    // Of this program's own, these alone are for authors.
+    const OPEN: [&str; 2] = [names::ANNOTATION_REPLACE, names::ANNOTATION_SENSITIVE];
+    let is_own = key.strip_prefix(names::FLEETWRIGHT_GROUP).is_some_and(|rest| rest.starts_with('/'));
+    MARKS.contains(&key) || key.starts_with("internal.kro.run/") || (is_own && !OPEN.contains(&key))
 }
 
 /// What is wrong with the name of a namespace, if anything.
@@ -352,4 +348,23 @@ fn qualified_name_problem(key: &str) -> Option<&'static str> {
     let (prefix, name) = key.split_once('/').map_or((None, key), |(prefix, name)| (Some(prefix), name));
     let sound = is_label_text(name) && prefix.is_none_or(|prefix| dns_subdomain_problem(prefix).is_none());
     (!sound).then_some("use up to 63 letters, digits, `-`, `_` and `.`, after a domain and `/` if you like")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_authors_may_say_of_this_program_s_own_is_theirs() {
+        for open in
+            [names::ANNOTATION_REPLACE, names::ANNOTATION_SENSITIVE, "example.fleetwright.dev/after", "team"]
+        {
+            assert!(!is_engine_mark(open), "{open}");
+        }
+        for mark in
+            [names::ANNOTATION_SOURCE, names::ANNOTATION_HELD, names::ANNOTATION_TAKEN_BACK, "kro.run/owned"]
+        {
+            assert!(is_engine_mark(mark), "{mark}");
+        }
+    }
 }

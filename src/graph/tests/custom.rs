@@ -83,6 +83,26 @@ fn a_rule_may_take_a_missing_old_value() {
 }
 
 #[test]
+fn rules_name_fields_by_their_escapes() {
+    let schema = json!({"type": "object", "properties": {"spec": {
+        "type": "object",
+        "properties": {"namespace": {"type": "string"}, "a-b": {"type": "string"}, "c.d/e__f": {"type": "string"}},
+        "x-kubernetes-validations": [
+            {"rule": "!has(self.__namespace__) || self.__namespace__ != 'kube-system'", "message": "not there"},
+            {"rule": "!has(self.a__dash__b) || self.a__dash__b == self.c__dot__d__slash__e__underscores__f", "message": "unlike"},
+        ],
+    }}});
+    let (kinds, problems) = declared_kinds(&of(schema));
+    assert_eq!(shown(&problems), "");
+    let said = |spec| shown(&kinds[0].admit(&thing(spec), None).1);
+    assert_eq!(said(json!({"namespace": "team", "a-b": "x", "c.d/e__f": "x"})), "");
+    assert_eq!(
+        said(json!({"namespace": "kube-system", "a-b": "x", "c.d/e__f": "y"})),
+        "/spec [invalid-value] not there\n/spec [invalid-value] unlike"
+    );
+}
+
+#[test]
 fn nodes_of_a_declared_kind_are_typed_and_held() {
     let crd = of(json!({"type": "object", "properties": {
         "spec": {"type": "object", "properties": {"size": {"type": "integer"}}},

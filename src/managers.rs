@@ -4,6 +4,7 @@
 //! `readiness`: from values to values, no SDK types) and an I/O half (`observe`, `perform`), and reads top
 //! to bottom: spec, status, observe, diff, create, update, delete.
 
+pub mod blockers;
 mod document;
 pub mod ec2;
 pub mod eks;
@@ -23,6 +24,8 @@ use serde_json::Value;
 use crate::api::{AccountId, FleetId, GroupKind, ObjectKey, Region, names};
 use crate::aws::{AwsError, Dependency, Session};
 use crate::plan::Step;
+
+use self::blockers::Blockers;
 
 /// Key of the status under which managers keep what ACK's status has no field for. A step may answer an
 /// object under it, too: its members are kept in the status at once.
@@ -211,6 +214,11 @@ pub trait Manager: Send + Sync {
     /// before they are replaced by themselves.
     async fn dependency_exists(&self, _aws: &Session, _field: &str, _id: &str) -> Result<bool, AwsError> {
         Ok(true)
+    }
+
+    /// What AWS says is in the way, asked after it has refused to remove the object because something uses it.
+    async fn blockers(&self, _aws: &Session, _desired: &Desired, _observed: &Observed) -> Blockers {
+        Blockers::default()
     }
 
     /// Makes one call. All arguments of the step are known. Answers the step's outputs, e.g. `{"vpcID": …}`.

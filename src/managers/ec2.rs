@@ -5,6 +5,7 @@
 //! - A list that the author gives is the whole list: routes, rules and CIDR blocks outside it go.
 //! - An object is found by the id in its status, else by the ownership tags that its create call carried.
 
+mod blockers;
 mod elastic_ip_address;
 mod find;
 mod internet_gateway;

@@ -7,6 +7,7 @@ mod accounts;
 mod ack_fields;
 mod architecture;
 mod binary;
+mod blockers;
 mod boundaries;
 mod chainsaw;
 mod cli;

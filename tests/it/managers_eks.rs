@@ -250,6 +250,8 @@ async fn nodegroup_from_create_to_gone() {
     let observed = cluster.observe().await.unwrap();
     let steps = cluster.manager.teardown(&cluster.desired, &observed);
     assert_eq!(cluster.perform(&steps).await.unwrap_err().class, ErrorClass::InUse, "the nodes are there");
+    let blockers = cluster.manager.blockers(&aws.session, &cluster.desired, &observed).await;
+    assert_eq!(blockers.to_string(), "; in the way: node group workers");
     assert_eq!(group.remove().await, ["DeleteNodegroup"]);
     assert_eq!(cluster.remove().await, ["DeleteCluster"]);
 }

@@ -212,7 +212,16 @@ impl OrphanController {
         let steps = manager.teardown(desired, &observed);
         if !steps.is_empty() {
             let session = self.parts.sessions.mutate(&role, &scope.region, commit.as_ref()).await?;
-            self.parts.executor.remove(manager.as_ref(), &session, desired, &steps).await?;
+            if let Err(failure) =
+                self.parts.executor.remove(manager.as_ref(), &session, desired, &steps).await
+            {
+                let is_in_use = matches!(&failure, Failure::Aws(error) if error.class == ErrorClass::InUse);
+                if !is_in_use {
+                    return Err(failure);
+                }
+                let blockers = manager.blockers(&session, desired, &observed).await;
+                return Ok(Outcome::Wait(format!("still used: {failure}{blockers}"), BUSY));
+            }
             approvals::mark_used(self.parts.store.as_ref(), &removal.digest).await?;
             tracing::info!(arn = removal.arn, account = %scope.account, approval = %removal.approval, "orphan: deletion begun");
         }
@@ -252,7 +261,6 @@ fn waits(failure: &Failure) -> Outcome {
             ErrorClass::Blocked | ErrorClass::Invalid | ErrorClass::AlreadyExists => {
                 Outcome::Wait(format!("blocked: {message}"), BLOCKED)
             }
-            ErrorClass::InUse => Outcome::Wait(format!("still used: {message}"), BUSY),
             _ => Outcome::Wait(message, BUSY),
         },
         Failure::Store(StoreError::NotFound { .. } | StoreError::Conflict { .. }) => {

@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
+use super::delete::tell_blockers;
 use super::timing::{BUSY_POLL, FOREIGN_POLL, deletion_poll};
 use super::*;
 use crate::controllers::anchors::Anchors;
@@ -298,6 +299,7 @@ impl ResourceController {
             && let Err(stop) = self.perform(subject, report, &steps).await?
         {
             let patience = patience(elapsed);
+            tell_blockers(subject, observed, report).await;
             if let Some(Verdict::Progressing { reason: "InUse", message }) = report.verdict().cloned() {
                 replacing.blocked = true;
                 let message = format!("{message}{}", self.users_of(subject));

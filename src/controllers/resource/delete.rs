@@ -41,6 +41,7 @@ impl ResourceController {
         if !steps.is_empty()
             && let Err(stop) = self.perform(&mut subject, &mut report, &steps).await?
         {
+            tell_blockers(&subject, &observed, &mut report).await;
             return self.write(&subject.object, report, stop).await;
         }
         let since = self.progressing_since(&subject.object, &mut report, "deletingSince");
@@ -50,4 +51,12 @@ impl ResourceController {
         let next = if steps.is_empty() { deletion_poll(self.elapsed(since)) } else { Duration::ZERO };
         self.write(&subject.object, report, Next::After(next)).await
     }
+}
+
+/// Adds to AWS's refusal what is in the way, which AWS tells only when it is asked.
+pub(super) async fn tell_blockers(subject: &Subject, observed: &Observed, report: &mut Report) {
+    let Some(Verdict::Progressing { reason: "InUse", message }) = report.verdict().cloned() else { return };
+    let blockers = subject.manager.blockers(&subject.session, &subject.desired, observed).await;
+    let message = format!("{message}{blockers}");
+    report.conclude(&Verdict::Progressing { reason: "InUse", message });
 }

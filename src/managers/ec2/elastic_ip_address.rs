@@ -4,10 +4,11 @@ use async_trait::async_trait;
 use aws_sdk_ec2::types::{Address, DomainType, Filter, ResourceType};
 use serde_json::Value;
 
-use super::{Described, Identity, immutable};
+use super::{Described, Identity, blockers, immutable, text};
 use crate::api::ack::ec2::{ElasticIpAddressSpec, ElasticIpAddressStatus};
 use crate::api::{FleetId, GroupKind};
 use crate::aws::{AwsError, ErrorClass, Finder, Reads, Session};
+use crate::managers::blockers::Blockers;
 use crate::managers::{Desired, Manager, Observed, Owned, Readiness, Refusal};
 use crate::plan::{Operation, Step};
 
@@ -126,6 +127,11 @@ impl Manager for ElasticIpAddress {
 
     fn readiness(&self, _desired: &Desired, _observed: &Observed) -> Readiness {
         Readiness::Ready
+    }
+
+    async fn blockers(&self, aws: &Session, _: &Desired, observed: &Observed) -> Blockers {
+        let address = text(&observed.status, "allocationID").unwrap_or_default();
+        blockers::of_address(aws, address).await.into()
     }
 
     async fn perform(&self, aws: &Session, _: &Desired, step: &Step, _: &str) -> Result<Value, AwsError> {

@@ -7,10 +7,11 @@ use async_trait::async_trait;
 use aws_sdk_ec2::types::{Filter, ResourceType, RouteTable, RouteTableAssociation};
 use serde_json::Value;
 
-use super::{Described, Identity, answered, filter, text};
+use super::{Described, Identity, answered, blockers, filter, text};
 use crate::api::ack::ec2::{InternetGatewayAttachment, InternetGatewaySpec, InternetGatewayStatus};
 use crate::api::{FleetId, GroupKind};
 use crate::aws::{AwsError, Finder, Reads, Session};
+use crate::managers::blockers::Blockers;
 use crate::managers::{Desired, Manager, Observed, Owned, Readiness, Refusal};
 use crate::plan::{Argument, Operation, Step};
 
@@ -230,6 +231,11 @@ impl Manager for InternetGateway {
             },
             _ => Readiness::Ready,
         }
+    }
+
+    async fn blockers(&self, aws: &Session, _: &Desired, observed: &Observed) -> Blockers {
+        let vpc = text(&observed.spec, "vpc").unwrap_or_default();
+        blockers::public_interfaces(aws, vpc).await.into()
     }
 
     async fn perform(&self, aws: &Session, _: &Desired, step: &Step, _: &str) -> Result<Value, AwsError> {

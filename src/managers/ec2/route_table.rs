@@ -6,13 +6,14 @@ use async_trait::async_trait;
 use aws_sdk_ec2::types::{Filter, ResourceType, Route, RouteOrigin};
 use serde_json::Value;
 
-use super::{Described, Identity, answered, immutable, network, text};
+use super::{Described, Identity, answered, blockers, immutable, network, text};
 use crate::api::ack::ec2::{
     RouteTableAssociation, RouteTableAssociationState, RouteTablePropagatingVgw, RouteTableRoute,
     RouteTableRouteStatus, RouteTableSpec, RouteTableStatus,
 };
 use crate::api::{FleetId, GroupKind};
 use crate::aws::{AwsError, Finder, Reads, Session};
+use crate::managers::blockers::Blockers;
 use crate::managers::{Desired, Manager, Observed, Owned, Readiness, Refusal};
 use crate::plan::{Argument, Operation, Step};
 
@@ -329,6 +330,11 @@ impl Manager for RouteTable {
 
     async fn dependency_exists(&self, aws: &Session, _field: &str, id: &str) -> Result<bool, AwsError> {
         super::exists(aws, id).await
+    }
+
+    async fn blockers(&self, aws: &Session, _: &Desired, observed: &Observed) -> Blockers {
+        let table = text(&observed.status, "routeTableID").unwrap_or_default();
+        blockers::of_route_table(aws, table).await.into()
     }
 
     async fn perform(&self, aws: &Session, _: &Desired, step: &Step, token: &str) -> Result<Value, AwsError> {

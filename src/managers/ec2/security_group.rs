@@ -12,7 +12,7 @@ use aws_sdk_ec2::types::{
 use serde_json::Value;
 
 use self::rules::Rules;
-use super::{Described, Identity, answered, filter_any, immutable, text};
+use super::{Described, Identity, answered, blockers, filter, filter_any, immutable, text};
 use crate::api::ack::Tag;
 use crate::api::ack::ec2::{
     SecurityGroupIpRange, SecurityGroupIpv6Range, SecurityGroupPermission, SecurityGroupPrefixListId,
@@ -20,6 +20,7 @@ use crate::api::ack::ec2::{
 };
 use crate::api::{FleetId, GroupKind};
 use crate::aws::{AwsError, ErrorClass, Finder, Reads, Session};
+use crate::managers::blockers::Blockers;
 use crate::managers::{Desired, Manager, Observed, Owned, Readiness, Refusal};
 use crate::plan::{Argument, Operation, Step};
 
@@ -331,6 +332,13 @@ impl Manager for SecurityGroup {
                 usually: Duration::from_secs(10),
             },
         }
+    }
+
+    async fn blockers(&self, aws: &Session, _: &Desired, observed: &Observed) -> Blockers {
+        let group = text(&observed.status, "id").unwrap_or_default();
+        let mut found = Blockers::from(blockers::interfaces(aws, filter("group-id", group)).await);
+        found.take(blockers::referring_groups(aws, group).await);
+        found
     }
 
     async fn perform(&self, aws: &Session, _: &Desired, step: &Step, _: &str) -> Result<Value, AwsError> {

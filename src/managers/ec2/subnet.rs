@@ -8,13 +8,14 @@ use aws_sdk_ec2::types::{
 };
 use serde_json::Value;
 
-use super::{Described, Identity, answered, immutable, network, text};
+use super::{Described, Identity, answered, blockers, filter, immutable, network, text};
 use crate::api::ack::ec2::{
     SubnetIpv6CidrBlockAssociation, SubnetIpv6CidrBlockState, SubnetPrivateDnsNameOptionsOnLaunch,
     SubnetSpec, SubnetStatus,
 };
 use crate::api::{FleetId, GroupKind};
 use crate::aws::{AwsError, ErrorClass, Finder, Reads, Session};
+use crate::managers::blockers::Blockers;
 use crate::managers::{Desired, Manager, Observed, Owned, Readiness, Refusal};
 use crate::plan::{Argument, Operation, Step};
 
@@ -370,6 +371,11 @@ impl Manager for Subnet {
             }
         }
         Readiness::Ready
+    }
+
+    async fn blockers(&self, aws: &Session, _: &Desired, observed: &Observed) -> Blockers {
+        let subnet = text(&observed.status, "subnetID").unwrap_or_default();
+        blockers::interfaces(aws, filter("subnet-id", subnet)).await.into()
     }
 
     async fn perform(&self, aws: &Session, _: &Desired, step: &Step, _: &str) -> Result<Value, AwsError> {

@@ -8,13 +8,14 @@ use aws_sdk_ec2::types::{
 };
 use serde_json::Value;
 
-use super::{Described, Identity, answered, filter, filter_any, immutable, network, text};
+use super::{Described, Identity, answered, blockers, filter, filter_any, immutable, network, text};
 use crate::api::ack::ec2::{
     VpcCidrBlockAssociation, VpcCidrBlockState, VpcIpv6CidrBlockAssociation, VpcIpv6CidrBlockState, VpcSpec,
     VpcStatus,
 };
 use crate::api::{FleetId, GroupKind};
 use crate::aws::{AwsError, Finder, Reads, Session};
+use crate::managers::blockers::Blockers;
 use crate::managers::{Desired, Manager, Observed, Owned, Readiness, Refusal};
 use crate::plan::{Argument, Operation, Step};
 
@@ -449,6 +450,11 @@ impl Manager for Vpc {
             }
         }
         Readiness::Ready
+    }
+
+    async fn blockers(&self, aws: &Session, _: &Desired, observed: &Observed) -> Blockers {
+        let vpc = text(&observed.status, "vpcID").unwrap_or_default();
+        blockers::of_vpc(aws, vpc).await
     }
 
     async fn perform(&self, aws: &Session, _: &Desired, step: &Step, _: &str) -> Result<Value, AwsError> {

@@ -8,6 +8,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use serde_json::{Value, json};
 
+use super::super::blockers::{Blocker, Blockers};
 use super::super::fields::{EXTENSION, compact, flag, metadata, text};
 use super::super::tagging;
 use super::super::{Desired, Manager, Observed, Owned, Readiness, Refusal};
@@ -187,6 +188,20 @@ impl Manager for ClusterManager {
             "DELETING" => progress(DELETION),
             _ => progress(CREATION),
         }
+    }
+
+    async fn blockers(&self, aws: &Session, desired: &Desired, _: &Observed) -> Blockers {
+        let cluster = name(desired);
+        let named =
+            |kind, names: Vec<String>| names.into_iter().map(|name| Blocker::new(kind, name)).collect();
+        let groups = send!("ListNodegroups", aws.eks().list_nodegroups().cluster_name(cluster));
+        let profiles = send!("ListFargateProfiles", aws.eks().list_fargate_profiles().cluster_name(cluster));
+        let mut found = Blockers::default();
+        found.take(groups.map(|answer| named("node group", answer.nodegroups.unwrap_or_default())));
+        found.take(
+            profiles.map(|answer| named("Fargate profile", answer.fargate_profile_names.unwrap_or_default())),
+        );
+        found
     }
 
     async fn perform(

@@ -7,6 +7,7 @@ use async_trait::async_trait;
 use aws_sdk_iam::types;
 use serde_json::{Value, json};
 
+use super::super::blockers::{Blocker, Blockers};
 use super::super::fields::{
     EXTENSION, arn, compact, differs, metadata, owned, partition, shown, text, texts, timestamp,
 };
@@ -233,6 +234,21 @@ impl Manager for PolicyManager {
 
     fn readiness(&self, _desired: &Desired, _observed: &Observed) -> Readiness {
         Readiness::Ready
+    }
+
+    async fn blockers(&self, aws: &Session, desired: &Desired, observed: &Observed) -> Blockers {
+        let arn = arn(observed).map_or_else(|| derived_arn(desired), str::to_owned);
+        let call = aws.iam().list_entities_for_policy().policy_arn(arn).send().await;
+        let holders = call.map(|answer| {
+            let names = |kind, names: Vec<Option<&str>>| {
+                names.into_iter().flatten().map(move |name| Blocker::new(kind, name)).collect::<Vec<_>>()
+            };
+            let roles = answer.policy_roles().iter().map(types::PolicyRole::role_name).collect();
+            let users = answer.policy_users().iter().map(types::PolicyUser::user_name).collect();
+            let groups = answer.policy_groups().iter().map(types::PolicyGroup::group_name).collect();
+            [names("role", roles), names("user", users), names("group", groups)].concat()
+        });
+        holders.map_err(|error| AwsError::from_sdk("ListEntitiesForPolicy", error)).into()
     }
 
     async fn perform(

@@ -9,6 +9,7 @@ use async_trait::async_trait;
 use aws_sdk_iam::types;
 use serde_json::{Map, Value, json};
 
+use super::super::blockers::{Blocker, Blockers};
 use super::super::fields::{
     EXTENSION, compact, differs, integer, metadata, ours, owned, remembered, shown, text, text_map, text_set,
     timestamp,
@@ -320,6 +321,15 @@ impl Manager for RoleManager {
 
     fn readiness(&self, _desired: &Desired, _observed: &Observed) -> Readiness {
         Readiness::Ready
+    }
+
+    async fn blockers(&self, aws: &Session, desired: &Desired, _: &Observed) -> Blockers {
+        let call = aws.iam().list_instance_profiles_for_role().role_name(name(desired)).send().await;
+        let profiles = call.map(|answer| {
+            let profiles = answer.instance_profiles().iter();
+            profiles.map(|one| Blocker::new("instance profile", one.instance_profile_name())).collect()
+        });
+        profiles.map_err(|error| AwsError::from_sdk("ListInstanceProfilesForRole", error)).into()
     }
 
     async fn perform(

@@ -96,10 +96,9 @@ fn rules_name_fields_by_their_escapes() {
     assert_eq!(shown(&problems), "");
     let said = |spec| shown(&kinds[0].admit(&thing(spec), None).1);
     assert_eq!(said(json!({"namespace": "team", "a-b": "x", "c.d/e__f": "x"})), "");
-    assert_eq!(
-        said(json!({"namespace": "kube-system", "a-b": "x", "c.d/e__f": "y"})),
-        "/spec [invalid-value] not there\n/spec [invalid-value] unlike"
-    );
+    let broken = said(json!({"namespace": "kube-system", "a-b": "x", "c.d/e__f": "y"}));
+    let lines: Vec<&str> = broken.lines().filter_map(|line| line.split(" (the rule is").next()).collect();
+    assert_eq!(lines, ["/spec [failed-rule] not there", "/spec [failed-rule] unlike"]);
 }
 
 #[test]

@@ -34,3 +34,8 @@ pub mod plan;
 pub mod redact;
 pub mod schema;
 pub mod yaml;
+
+/// The program in the page on managers is compiled and run with the tests.
+#[cfg(doctest)]
+#[doc = include_str!("../docs/managers.md")]
+struct ManagersPage;

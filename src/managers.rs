@@ -53,6 +53,36 @@ pub struct Desired {
 }
 
 impl Desired {
+    /// The first life of an object in a session's account and Region, of which nothing is known yet.
+    pub fn new(key: ObjectKey, spec: Value, fleet: FleetId, aws: &Session) -> Self {
+        Self {
+            key,
+            spec,
+            status: Value::Null,
+            annotations: BTreeMap::new(),
+            account: aws.account().clone(),
+            region: aws.region().clone(),
+            fleet,
+            incarnation: 1,
+        }
+    }
+
+    /// The same, for a caller that offers only some fields of a kind: fields that nobody states are never
+    /// compared and never set.
+    ///
+    /// # Errors
+    /// When the spec states another field; it is named.
+    pub fn exposing(self, fields: &[&str]) -> Result<Self, Refusal> {
+        let stated = self.spec.as_object().into_iter().flatten();
+        let hidden: Vec<&str> =
+            stated.map(|(name, _)| name.as_str()).filter(|name| !fields.contains(name)).collect();
+        if hidden.is_empty() {
+            return Ok(self);
+        }
+        let message = format!("{} is not offered here: use {}", hidden.join(", "), fields.join(", "));
+        Err(Refusal::Invalid { message })
+    }
+
     /// The tags that say whose the AWS object is; every create call carries them.
     pub fn ownership_tags(&self) -> BTreeMap<String, String> {
         BTreeMap::from([
@@ -229,4 +259,19 @@ pub trait Manager: Send + Sync {
         step: &Step,
         token: &str,
     ) -> Result<Value, AwsError>;
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_field_that_is_not_offered_is_named() {
+        let vpc = testing::desired("ec2.services.k8s.aws", "VPC", json!({"cidrBlocks": [], "tags": []}));
+        assert!(vpc.clone().exposing(&["cidrBlocks", "tags"]).is_ok());
+        let refusal = vpc.exposing(&["cidrBlocks"]).unwrap_err();
+        assert_eq!(refusal.to_string(), "tags is not offered here: use cidrBlocks");
+    }
 }

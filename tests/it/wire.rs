@@ -1,7 +1,6 @@
 //! Managers over the wire, as the controller drives them but without a store: against the simulated AWS in
 //! this process, or against another one at a URL.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -66,16 +65,8 @@ impl Aws {
     pub fn resource(&self, kind: &str, name: &str, spec: Value) -> Resource<'_> {
         let manager = registry::all().into_iter().find(|manager| manager.kind().kind == kind).unwrap();
         let kind = manager.kind();
-        let desired = Desired {
-            key: ObjectKey::new(kind.group, kind.kind, "team", name),
-            spec,
-            status: Value::Null,
-            annotations: BTreeMap::new(),
-            account: self.session.account().clone(),
-            region: self.session.region().clone(),
-            fleet: self.fleet.clone(),
-            incarnation: 1,
-        };
+        let key = ObjectKey::new(kind.group, kind.kind, "team", name);
+        let desired = Desired::new(key, spec, self.fleet.clone(), &self.session);
         Resource { aws: self, manager, desired }
     }
 

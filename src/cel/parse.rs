@@ -23,13 +23,17 @@ pub(super) struct Parsed {
     pub(super) ast: IdedExpr,
     pub(super) source: String,
     info: SourceInfo,
+    /// What the parser saw: the source, with quotes.
+    text: String,
     quotes: Quotes,
 }
 
 impl Parsed {
     /// Where a node begins, in characters from the start of the source.
     pub(super) fn offset(&self, id: u64) -> usize {
-        self.quotes.before(self.info.offset_for(id).map_or(0, |(start, _)| start as usize))
+        // The tree counts bytes; the parser's errors count characters.
+        let start = self.info.offset_for(id).map_or(0, |(start, _)| start as usize);
+        self.quotes.before(self.text.char_indices().take_while(|(at, _)| *at < start).count())
     }
 }
 
@@ -60,7 +64,7 @@ pub(super) fn parse(source: &str) -> Result<Parsed, CompileError> {
         let parser = ENVIRONMENT.parser().enable_ident_escape_syntax(true);
         let errors = match with_stack(|| parser.parse_with_source_info(&text)) {
             Ok((ast, info)) => {
-                let parsed = Parsed { ast, source: source.to_owned(), info, quotes };
+                let parsed = Parsed { ast, source: source.to_owned(), info, text, quotes };
                 return match too_deep(&parsed.ast) {
                     None => Ok(parsed),
                     Some(id) => {

@@ -151,6 +151,8 @@ fn mistakes_are_named_with_their_place() {
         ("vpc.status.vpcIDD", "11: unknown field `vpcIDD` (did you mean `vpcID`?)"),
         ("'x' + vpc.sttus.vpcID", "10: unknown field `sttus` (did you mean `status`?)"),
         ("'ä' + vpc.sttus.vpcID", "10: unknown field `sttus` (did you mean `status`?)"),
+        ("'ä﹔' + elephant", "7: unknown identifier `elephant`"),
+        ("'ääääääääää' + vpc.sttus.vpcID + '.sttus'", "19: unknown field `sttus` (did you mean `status`?)"),
         ("has(vpc.status.vpcIDD)", "15: unknown field `vpcIDD` (did you mean `vpcID`?)"),
         ("vpc.status.?vpcIDD", "12: unknown field `vpcIDD` (did you mean `vpcID`?)"),
         ("vpc.status['vpcIDD']", "12: unknown field `vpcIDD` (did you mean `vpcID`?)"),

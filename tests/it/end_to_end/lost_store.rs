@@ -66,6 +66,8 @@ async fn a_store_lost_while_a_deletion_runs_stops_it() {
         async || fleet.bench.mutating(fleet.before).await.iter().filter(|call| call.effective).count() >= 3;
     fleet.bench.until("the deletion runs", runs).await;
     fleet.lose_store();
+    // What the daemon sent before it died is still carried out.
+    fleet.bench.until_quiet(QUIET).await;
     let left = fleet.owned().await;
     assert!(left.len() < whole.len(), "something is gone");
     assert!(
